@@ -1,12 +1,13 @@
 {{- /* The image of that name, or without one that of HostProcess containers. One that nobody publishes has to be named. */ -}}
 {{- define "wincsi.image" -}}
-{{- $image := .root.Values.image -}}
-{{- if .of }}{{ $image = get $image .of }}{{ end -}}
+{{- $image := .of | empty | ternary .root.Values.image (get .root.Values.image .of) -}}
 {{- if not $image.repository -}}
-{{- fail (printf "image.%srepository is not set: nothing is published yet. `cargo xtask image` makes the image, docs/deploy.md has how" (.of | empty | ternary "" (printf "%s." .of))) -}}
+{{- $by := dict "" "`cargo xtask image`" "controller" "`cargo xtask image --controller`" "pipes" "deploy/pipes.Dockerfile" -}}
+{{- fail (printf "image.%srepository is not set: nothing is published yet. %s makes the image, docs/deploy.md has how" (.of | empty | ternary "" (printf "%s." .of)) (get $by .of)) -}}
 {{- end -}}
-image: {{ $image.repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
-imagePullPolicy: {{ $image.pullPolicy }}
+{{- $all := .root.Values.image -}}
+image: {{ printf "%s:%s" $image.repository ($image.tag | default $all.tag | default .root.Chart.AppVersion) | quote }}
+imagePullPolicy: {{ $image.pullPolicy | default $all.pullPolicy }}
 {{- end -}}
 
 {{- /* Values that reach a program unchanged: Kubernetes would replace $(NAME), and reads $$ as $. */ -}}
@@ -27,19 +28,25 @@ annotations:
 {{- end -}}
 
 {{- /*
-The DaemonSet of a program for Windows nodes: of a HostProcess container, or with .pipes of an ordinary one.
+The DaemonSet .name of the switch .of, for Windows nodes: of a HostProcess container, or with .pipes of an ordinary one.
 
 The runtime starts programs of HostProcess containers through `cmd /c`, as SYSTEM: command and args are fixed words.
 */ -}}
 {{- define "wincsi.daemonset" -}}
 {{- $values := .root.Values -}}
+{{- $own := get $values .of -}}
+{{- $port := int $own.port -}}
+{{- $is_node := ne .of "csiProxy" -}}
+{{- $container := $is_node | ternary "wincsi" "csi-proxy" -}}
+{{- $program := .pipes | ternary "C:\\wincsi.exe" (print $container ".exe") -}}
+{{- $variable := $is_node | ternary "WINCSI_%s_ADDRESS" "CSI_PROXY_%s_BIND_ADDRESS" -}}
 {{- $elsewhere := and (eq $values.metrics.address "pod") (not .pipes) -}}
-{{- $metrics := printf "%s:%v" (.pipes | ternary "0.0.0.0" ($elsewhere | ternary "$(POD_IP)" "127.0.0.1")) .port -}}
+{{- $metrics := printf "%s:%d" (.pipes | ternary "0.0.0.0" ($elsewhere | ternary "$(POD_IP)" "127.0.0.1")) $port -}}
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     app.kubernetes.io/name: {{ .name }}
 spec:
@@ -47,9 +54,11 @@ spec:
     matchLabels:
       app.kubernetes.io/name: {{ .name }}
   updateStrategy:
-    type: RollingUpdate
+    type: {{ $values.node.updateStrategy }}
+    {{- if eq $values.node.updateStrategy "RollingUpdate" }}
     rollingUpdate:
       maxUnavailable: {{ $values.node.maxUnavailable }}
+    {{- end }}
   template:
     metadata:
       {{- include "wincsi.pod-metadata" . | nindent 6 }}
@@ -57,7 +66,7 @@ spec:
       os:
         name: windows
       nodeSelector:
-        {{- toYaml (merge (dict "kubernetes.io/os" "windows" "kubernetes.io/arch" "amd64") .nodeSelector) | nindent 8 }}
+        {{- toYaml (merge (dict "kubernetes.io/os" "windows" "kubernetes.io/arch" "amd64") $own.nodeSelector) | nindent 8 }}
       {{- with $values.node.affinity }}
       affinity:
         {{- toYaml . | nindent 8 }}
@@ -70,7 +79,7 @@ spec:
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      priorityClassName: {{ $values.priorityClassName | default "system-node-critical" }}
+      priorityClassName: {{ $values.priorityClassName | default "system-node-critical" | quote }}
       {{- if not .pipes }}
       hostNetwork: true
       {{- end }}
@@ -84,19 +93,19 @@ spec:
           {{- end }}
       # The program calls no API of Kubernetes.
       automountServiceAccountToken: false
-      # Else a Service named {{ .container }} would set variables that begin as ours.
+      # Else a Service named {{ $container }} would set variables that begin as ours.
       enableServiceLinks: false
       # For the preStop hook: after it the runtime gives a HostProcess container five seconds at most.
       terminationGracePeriodSeconds: 30
       containers:
-        - name: {{ .container }}
+        - name: {{ $container }}
           {{- include "wincsi.image" (dict "root" .root "of" (.pipes | ternary "pipes" "")) | nindent 10 }}
-          command: [{{ .program | quote }}]
-          {{- with .arguments }}
-          args: {{ toJson . }}
+          command: [{{ $program | quote }}]
+          {{- if $is_node }}
+          args: ["node"]
           {{- end }}
           env:
-            {{- if .nodeId }}
+            {{- if and $is_node (ne .name "wincsi-node") (not (hasKey .env "WINCSI_NODEID")) }}
             - name: WINCSI_NODEID
               valueFrom:
                 fieldRef:
@@ -107,31 +116,31 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: status.podIP
-            # Kubelet's probes ask on the host, Prometheus from elsewhere.
-            - name: {{ .variables.health }}
-              value: 127.0.0.1:{{ .port }}
+            # Kubelet and people on the node ask there, Prometheus from elsewhere.
+            - name: {{ printf $variable ($is_node | ternary "HEALTH" "HEALTHZ") }}
+              value: 127.0.0.1:{{ $port }}
             {{- end }}
-            - name: {{ .variables.metrics }}
+            - name: {{ printf $variable "METRICS" }}
               value: {{ $metrics }}
             {{- include "wincsi.env" .env | trim | nindent 12 }}
           {{- if or .pipes $elsewhere }}
           ports:
             - name: pages
-              containerPort: {{ .port }}
+              containerPort: {{ $port }}
           {{- end }}
-          {{- if .arguments }}
+          {{- if $is_node }}
           lifecycle:
             preStop:
               exec:
-                command: {{ toJson (concat (list .program) .arguments (list "drain")) }}
+                command: {{ list $program "node" "drain" | toJson }}
           {{- end }}
           livenessProbe:
             httpGet:
               {{- if not .pipes }}
               host: 127.0.0.1
               {{- end }}
-              port: {{ .pipes | ternary "pages" .port }}
-              path: {{ .liveness }}
+              port: {{ .pipes | ternary "pages" $port }}
+              path: {{ $is_node | ternary "/healthz" "/livez" }}
             initialDelaySeconds: 10
             periodSeconds: 30
             timeoutSeconds: 10
@@ -141,12 +150,12 @@ spec:
               {{- if not .pipes }}
               host: 127.0.0.1
               {{- end }}
-              port: {{ .pipes | ternary "pages" .port }}
+              port: {{ .pipes | ternary "pages" $port }}
               path: /readyz
             periodSeconds: 10
             timeoutSeconds: 10
           resources:
-            {{- toYaml .resources | nindent 12 }}
+            {{- toYaml ($is_node | ternary $values.windows.resources.smb $own.resources) | nindent 12 }}
           {{- if .pipes }}
           # The container starts only where each of these pipes exists.
           volumeMounts:

@@ -7,9 +7,8 @@ use program::hidden;
 use transport::{Code, Status};
 
 use crate::requests::RequestError;
-use crate::volumes::{Class, Error, Leftover};
+use crate::volumes::Error;
 
-/// The answer to a request that is refused, or cannot be carried out.
 impl From<RequestError> for Status {
     fn from(error: RequestError) -> Self {
         Self::new(Code::InvalidArgument, hidden::shown(&error.to_string()))
@@ -18,76 +17,49 @@ impl From<RequestError> for Status {
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        let code = match error.class() {
-            Class::Busy => Code::Aborted,
-            Class::Exists => Code::AlreadyExists,
-            Class::Invalid => Code::InvalidArgument,
-            Class::Blocked => Code::FailedPrecondition,
-            Class::LogonRefused => Code::Unauthenticated,
-            Class::Denied => Code::PermissionDenied,
-            Class::Full => Code::ResourceExhausted,
-            Class::TimedOut => Code::DeadlineExceeded,
-            Class::Unavailable => Code::Unavailable,
-            Class::Other => Code::Internal,
-        };
-        Self::new(code, hidden::shown(&error.to_string()))
+        Self::new(error.code(), hidden::shown(&error.to_string()))
     }
 }
 
-/// The answer to a create that failed. `AlreadyExists` is final also with something left: it is the other volume's.
-pub(crate) fn of_create(failed: Status, leftover: Leftover) -> Status {
-    let stays = is_final(failed.code) && failed.code != Code::AlreadyExists;
-    match leftover {
-        Leftover::Possible if stays => Status {
-            code: Code::Unavailable,
-            ..failed
-        },
-        _ => failed,
-    }
-}
-
-/// Whether csi-provisioner takes the call for over (`checkError`).
-fn is_final(code: Code) -> bool {
-    !matches!(
-        code,
-        Code::Aborted | Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable
-    )
+/// The answer to a create that failed, and may have left something. What exists already is the other volume's.
+pub(crate) fn with_leftover(failed: Status) -> Status {
+    let code = match failed.code {
+        // After these csi-provisioner takes the call for unfinished (`checkError`).
+        Code::Aborted | Code::Cancelled | Code::DeadlineExceeded | Code::AlreadyExists => {
+            failed.code
+        }
+        _ => Code::Unavailable,
+    };
+    Status { code, ..failed }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "test code")]
 mod tests {
-    use smb::{Failure, Operation};
+    use smb::Failure;
+    use smb::Operation::{Create, Lock, LogOn, MakeFolder, OpenShare, Remove, Rename, Stat};
 
     use super::*;
 
     #[test]
     fn each_failure_of_a_share_has_its_code() {
         let lost = || Failure::Lost(String::new());
+        // IO_TIMEOUT, MEDIA_WRITE_PROTECTED
+        let (slow, read_only) = (0xC000_00B5, 0xC000_00A2);
         for (operation, failure, code) in [
-            (
-                Operation::MakeFolder,
-                Failure::Denied,
-                Code::PermissionDenied,
-            ),
-            (Operation::Create, Failure::Full, Code::ResourceExhausted),
-            (Operation::Create, lost(), Code::Unavailable),
-            (Operation::LogOn, Failure::Anonymous, Code::Unauthenticated),
-            (Operation::LogOn, Failure::NoEncryption, Code::Unavailable),
-            (
-                Operation::OpenShare,
-                Failure::NotADisk,
-                Code::InvalidArgument,
-            ),
-            (Operation::Lock, Failure::InUse, Code::Aborted),
-            (Operation::Rename, Failure::InUse, Code::FailedPrecondition),
-            (
-                Operation::Remove,
-                Failure::HiddenContent,
-                Code::FailedPrecondition,
-            ),
-            (Operation::Stat, Failure::TimedOut, Code::DeadlineExceeded),
-            (Operation::Stat, Failure::Status(1), Code::Internal),
+            (MakeFolder, Failure::Denied, Code::PermissionDenied),
+            (Create, Failure::Full, Code::ResourceExhausted),
+            (Create, lost(), Code::Unavailable),
+            (Create, Failure::Status(slow), Code::Unavailable),
+            (Create, Failure::Status(read_only), Code::PermissionDenied),
+            (LogOn, Failure::Anonymous, Code::Unauthenticated),
+            (LogOn, Failure::NoEncryption, Code::Unavailable),
+            (OpenShare, Failure::NotADisk, Code::InvalidArgument),
+            (Lock, Failure::InUse, Code::Aborted),
+            (Rename, Failure::InUse, Code::FailedPrecondition),
+            (Remove, Failure::HiddenContent, Code::FailedPrecondition),
+            (Stat, Failure::TimedOut, Code::DeadlineExceeded),
+            (Stat, Failure::Status(1), Code::Internal),
         ] {
             let text = format!("{operation} {failure}");
             let object = String::from("x");
@@ -98,13 +70,11 @@ mod tests {
             };
             let status = Status::from(Error::Share(error));
             assert_eq!(status.code, code, "{text}");
-            for (leftover, final_code) in [(Leftover::Nothing, true), (Leftover::Possible, false)] {
-                let answered = of_create(status.clone(), leftover);
-                assert_eq!(answered.message, status.message);
-                let is_same = final_code || !is_final(code);
-                let expected = if is_same { code } else { Code::Unavailable };
-                assert_eq!(answered.code, expected, "{text}");
-            }
+            let answered = with_leftover(status.clone());
+            assert_eq!(answered.message, status.message);
+            let is_same = [Code::Aborted, Code::DeadlineExceeded].contains(&code);
+            let expected = if is_same { code } else { Code::Unavailable };
+            assert_eq!(answered.code, expected, "{text}");
         }
     }
 }

@@ -31,9 +31,6 @@ pub struct RunningServer {
 }
 
 /// Starts serving: CSI answers when this returns.
-///
-/// # Errors
-/// The endpoint cannot be served.
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let variables = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let strays = program::flags::stray_variables::<Config>(variables);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use driver::kubelet::{ForVolume, Router};
 use program::metrics::Exposition;
-use smb::{Privacy, Server};
+use smb::{Login, Privacy, Server};
 use transport::Status;
 use wire::Rpc;
 use wire::csi::v1::controller::{
@@ -19,7 +19,7 @@ use wire::csi::v1::controller::{
     ValidateVolumeCapabilities,
 };
 
-use self::connections::{Connections, Idle, Login};
+use self::connections::{Connections, Idle};
 use self::left::LeftFolders;
 use crate::flags::Config;
 use crate::requests::{Place, Secret};
@@ -32,7 +32,6 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 type Answer<R> =
     fn(&Controller, &<R as Rpc>::Request, Instant) -> Result<<R as Rpc>::Response, Status>;
 
-/// What answers.
 pub struct Controller {
     default_policy: String,
     deletes_unrecorded: bool,
@@ -43,7 +42,6 @@ pub struct Controller {
 }
 
 impl Controller {
-    #[must_use]
     pub fn new(config: &Config) -> Self {
         let left = Arc::<LeftFolders>::default();
         Self {
@@ -73,8 +71,8 @@ impl Controller {
         router.on_volume::<R>(move |request, left| answer(&controller, &request, deadline(left)));
     }
 
-    fn connections(&self, base: &Base, secret: &Secret, demands_privacy: bool) -> Connections {
-        let is_private = self.requires_privacy || demands_privacy || secret.demands_privacy();
+    fn connections(&self, base: &Base, secret: &Secret) -> Connections {
+        let is_private = self.requires_privacy || secret.demands_privacy();
         let login = Login {
             server: base.server.clone(),
             share: base.share.clone(),

@@ -23,7 +23,7 @@ pub fn hide(path: &str) {
     NAMES.hide(path);
 }
 
-/// The text without hidden names, in whichever case it has them after a separator.
+/// The text without hidden names, in whichever case it has them after a separator or a quotation mark.
 #[must_use]
 pub fn shown(text: &str) -> String {
     NAMES.shown(text)
@@ -63,7 +63,7 @@ impl Names {
         let folded: Vec<char> = text.iter().copied().map(folded).collect();
         let (mut shown, mut at) = (String::new(), 0);
         while at < text.len() {
-            let is_start = at == 0 || ['\\', '/', '#'].contains(&text[at - 1]);
+            let is_start = at == 0 || ['\\', '/', '#', '"'].contains(&text[at - 1]);
             let is_name = |length: &&usize| {
                 let name = folded.get(at..at + **length);
                 name.is_some_and(|name| hidden.contains(name))
@@ -114,6 +114,7 @@ mod tests {
             (r"as \user", r"as \user"),
             ("pass word", "pass word"),
             ("srv#A@b#", "srv#-#"),
+            (r#"volume "x@/y""#, r#"volume "-/y""#),
         ] {
             assert_eq!(names.shown(text), expected.replace('-', NOT_SHOWN));
         }

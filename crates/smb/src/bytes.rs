@@ -5,7 +5,6 @@ pub(crate) fn slice(bytes: &[u8], at: usize, len: usize) -> Option<&[u8]> {
     bytes.get(at..at.checked_add(len)?)
 }
 
-/// The `N` bytes at `at`.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     slice(bytes, at, N)?.try_into().ok()
 }
@@ -75,13 +74,11 @@ impl Out {
         self
     }
 
-    /// The length of a field in 16 bits.
     pub(crate) fn len16(self, field: &[u8]) -> Self {
         let len = u16::try_from(field.len());
         self.u16(len.expect("names, users and tokens are bounded where they are made"))
     }
 
-    /// The length of a field in 32 bits.
     pub(crate) fn len32(self, field: &[u8]) -> Self {
         let len = u32::try_from(field.len());
         self.u32(len.expect("what is sent at once is bounded by a message's size"))

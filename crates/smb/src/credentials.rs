@@ -8,21 +8,19 @@ const LONGEST: usize = 256;
 /// Who logs on. It has no `Debug` form, and is zeroed when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    user: String,
-    domain: String,
-    password: Zeroizing<String>,
+    pub(crate) user: String,
+    pub(crate) domain: String,
+    pub(crate) password: Zeroizing<String>,
 }
 
-/// Why these are no credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// No user: the session would be anonymous.
     #[error("there is no user name")]
     NoUser,
-    /// The user has a form other than `user`, `DOMAIN\user` and `user@domain`.
+    /// It has a form other than `user`, `DOMAIN\user` and `user@domain`.
     #[error("the user name has several separators")]
     Form,
-    /// User, domain or password is too long.
     #[error("user, domain or password is longer than {LONGEST} characters")]
     TooLong,
 }
@@ -30,9 +28,6 @@ pub enum CredentialsError {
 impl Credentials {
     /// `DOMAIN\user` and `user@domain` are split, and then `domain` does not count; without any domain the server
     /// takes its own.
-    ///
-    /// # Errors
-    /// If the user is empty, or has another form.
     pub fn new(
         user: &str,
         domain: Option<&str>,
@@ -49,10 +44,7 @@ impl Credentials {
         if user.contains(['\\', '@']) || domain.contains(['\\', '@']) {
             return Err(CredentialsError::Form);
         }
-        if [user, domain, &password]
-            .iter()
-            .any(|text| text.len() > LONGEST)
-        {
+        if user.len().max(domain.len()).max(password.len()) > LONGEST {
             return Err(CredentialsError::TooLong);
         }
         Ok(Self {
@@ -60,18 +52,6 @@ impl Credentials {
             domain: domain.to_owned(),
             password,
         })
-    }
-
-    pub(crate) fn user(&self) -> &str {
-        &self.user
-    }
-
-    pub(crate) fn domain(&self) -> &str {
-        &self.domain
-    }
-
-    pub(crate) fn password(&self) -> &str {
-        &self.password
     }
 }
 
@@ -99,7 +79,7 @@ mod tests {
             (long.as_str(), None, Err(CredentialsError::TooLong)),
         ] {
             let made = Credentials::new(user, domain, Zeroizing::new("p".into()));
-            let found = made.as_ref().map(|c| (c.user(), c.domain()));
+            let found = made.as_ref().map(|c| (c.user.as_str(), c.domain.as_str()));
             assert_eq!(found.map_err(|error| *error), expected, "{user}");
         }
     }

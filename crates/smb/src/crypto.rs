@@ -84,13 +84,9 @@ impl Keys {
 
     /// Writes the signature into a whole message, whose header has the flag already.
     pub(crate) fn sign(&self, message: &mut [u8]) {
-        if let Some(place) = message.get_mut(SIGNATURE) {
-            place.fill(0);
-        }
+        message[SIGNATURE].fill(0);
         let tag = self.signature(message).finalize().into_bytes();
-        if let Some(place) = message.get_mut(SIGNATURE) {
-            place.copy_from_slice(&tag);
-        }
+        message[SIGNATURE].copy_from_slice(&tag);
     }
 
     /// Whether the signature of a whole message is right, compared in constant time.
@@ -111,7 +107,6 @@ impl Keys {
         self.sending.seal(nonce, session, message)
     }
 
-    /// The message in an encrypted one.
     pub(crate) fn open(&self, session: u64, frame: &[u8]) -> Outcome<Vec<u8>> {
         let header = frame.get(..TRANSFORM_LEN);
         let header = header.ok_or(Failure::Unprotected("it is not encrypted"))?;
@@ -170,8 +165,7 @@ impl Sealer {
         };
         let sealed = sealed.map_err(|_| Failure::Ended)?;
         let (sealed, tag) = sealed.split_at(message.len());
-        let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
-        Ok(header.concat())
+        Ok([TRANSFORM.as_slice(), tag, &authenticated, sealed].concat())
     }
 }
 
@@ -181,7 +175,6 @@ pub(crate) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> Key {
     Zeroizing::new(mac.finalize().into_bytes().into())
 }
 
-/// Random bytes, for challenges, salts and keys.
 pub(crate) fn random<const N: usize>() -> Outcome<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| Failure::NoRandom)?;
@@ -192,13 +185,8 @@ pub(crate) fn random<const N: usize>() -> Outcome<[u8; N]> {
 fn derive<const LEN: usize>(key: &Key, label: &[u8], preauth: &Preauth) -> Zeroizing<[u8; LEN]> {
     let mut mac = keyed::<Hmac<Sha256>>(key);
     let bits = u32::try_from(8 * LEN).expect("keys have 128 or 256 bits");
-    for part in [
-        &1_u32.to_be_bytes(),
-        label,
-        &[0],
-        &preauth.0,
-        &bits.to_be_bytes(),
-    ] {
+    let (round, bits) = (1_u32.to_be_bytes(), bits.to_be_bytes());
+    for part in [&round, label, &[0], &preauth.0, &bits] {
         mac.update(part);
     }
     let full = Zeroizing::new(<[u8; 32]>::from(mac.finalize().into_bytes()));

@@ -2,23 +2,18 @@
 
 use crate::name::NameError;
 use crate::share::FileId;
-use crate::status;
 
-/// The result of an operation on a share.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The result of a step, whose operation and object its caller knows.
 pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
 
-/// A failed operation.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {object}: {failure}")]
 pub struct Error {
-    /// What was tried.
     pub operation: Operation,
     /// On what: `\\server\share\path`, or server and port.
     pub object: String,
-    /// Why it failed.
     pub failure: Failure,
 }
 
@@ -49,8 +44,8 @@ pub enum Operation {
     Remove,
     #[error("lock")]
     Lock,
-    #[error("unlock")]
-    Unlock,
+    #[error("close")]
+    Close,
 }
 
 /// Why an operation failed: where the text says all of it, nothing else does.
@@ -58,7 +53,6 @@ pub enum Operation {
 #[non_exhaustive]
 pub enum Failure {
     // The server's answers: the connection goes on.
-    /// No such file or folder, or none on its way.
     #[error("not found")]
     NotFound,
     #[error("exists already")]
@@ -70,7 +64,6 @@ pub enum Failure {
     IsAFolder,
     #[error("the folder is not empty")]
     NotEmpty,
-    /// Another handle excludes this one.
     #[error("is in use")]
     InUse,
     /// The object is gone once its last handle is closed.
@@ -78,41 +71,30 @@ pub enum Failure {
     DeletePending,
     #[error("access denied")]
     Denied,
-    /// No space, or no quota, is left.
     #[error("no space is left")]
     Full,
-    #[error("the server refuses user or password ({})", status::Hex(*.0))]
+    #[error("the server refuses user or password (0x{0:08X})")]
     LogonRefused(u32),
     #[error("no such share")]
     NoSuchShare,
     /// Any other status of the server, by its number in MS-ERREF.
-    #[error("the server answers status {}", status::Hex(*.0))]
+    #[error("the server answers status 0x{0:08X}")]
     Status(u32),
 
     // What the client found: the connection goes on.
     /// The path leads to another object than the caller expects.
-    #[error("has the id {found}, not {expected}")]
-    Changed {
-        /// The caller's.
-        expected: FileId,
-        /// The server's.
-        found: FileId,
-    },
-    /// A link, or a folder that is reached through one.
+    #[error("has the id {:#x}, not {:#x}", .found.0, .expected.0)]
+    Changed { expected: FileId, found: FileId },
     #[error("is a link, or lies behind one")]
     Link,
-    /// The folder lists as empty and is not: it has entries that the server does not list.
     #[error("the folder is not empty, and the server lists nothing in it")]
     HiddenContent,
-    /// The file or folder has more than the caller's limit.
     #[error("has more than the limit of {0}")]
     Limit(u64),
-    /// The server lists a name that cannot be used.
     #[error("holds the name {name}: {error}")]
     Name {
-        /// The name, escaped.
+        /// Escaped.
         name: String,
-        /// Why it cannot be used.
         error: NameError,
     },
 
@@ -121,12 +103,10 @@ pub enum Failure {
     Unreachable(String),
     #[error("no answer before the deadline")]
     TimedOut,
-    /// The server ended the connection.
     #[error("the connection was lost ({0})")]
     Lost(String),
     #[error("an earlier failure ended the connection")]
     Ended,
-    /// An answer that is none of the protocol's.
     #[error("the server sends a malformed {0}")]
     Malformed(&'static str),
     /// An answer with a wrong signature, or with none, or in the clear.
@@ -138,10 +118,8 @@ pub enum Failure {
     Guest,
     #[error("the server takes the user for an anonymous one")]
     Anonymous,
-    /// The server cannot encrypt, and it is demanded.
     #[error("the server offers no encryption with AES-GCM")]
     NoEncryption,
-    /// The server's NTLM lacks what version 2 needs.
     #[error("the server offers no NTLMv2 with 128 bits")]
     WeakLogon,
     /// The share is a printer or a pipe.
@@ -153,7 +131,6 @@ pub enum Failure {
 
 impl Failure {
     /// Whether the connection is of no use after it.
-    #[must_use]
     pub fn ends_connection(&self) -> bool {
         matches!(
             self,

@@ -17,31 +17,22 @@ pub struct Name(Vec<u16>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharePath(Vec<Name>);
 
-/// Why a name or path cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It has no unit.
     #[error("it is empty")]
     Empty,
-    /// It is `.` or `..`.
     #[error("it names a place, not an entry")]
     Dots,
     /// It has a separator, a wildcard, a colon (a stream) or a control character.
     #[error("it has a character that no name may have")]
     Character,
-    /// It is longer than 255 units.
     #[error("it is too long")]
     TooLong,
-    /// The path is longer than 32,759 units.
     #[error("the path is too long")]
     PathTooLong,
 }
 
 impl Name {
-    /// A name of these units.
-    ///
-    /// # Errors
-    /// If the units cannot be one name.
     pub fn from_units(units: &[u16]) -> Result<Self, NameError> {
         const DOT: u16 = b'.' as u16;
         match units {
@@ -53,32 +44,21 @@ impl Name {
         }
     }
 
-    /// A name of a text.
-    ///
-    /// # Errors
-    /// If the text cannot be one name.
     pub fn new(text: &str) -> Result<Self, NameError> {
         Self::from_units(&text.encode_utf16().collect::<Vec<_>>())
     }
 
-    /// The units.
-    #[must_use]
     pub fn units(&self) -> &[u16] {
         &self.0
     }
 }
 
 impl SharePath {
-    /// The share's own folder.
-    #[must_use]
     pub fn root() -> Self {
         Self::default()
     }
 
     /// A path of names with `/` between them; an empty text is the root.
-    ///
-    /// # Errors
-    /// If a part cannot be a name, or the path is too long.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.is_empty() {
             return Ok(Self::root());
@@ -88,9 +68,6 @@ impl SharePath {
     }
 
     /// The path of an entry in this folder.
-    ///
-    /// # Errors
-    /// If the path is too long.
     pub fn join(&self, name: &Name) -> Result<Self, NameError> {
         let mut names = self.0.clone();
         names.push(name.clone());
@@ -102,14 +79,12 @@ impl SharePath {
     }
 
     /// The folder above; the root has none.
-    #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let (_, above) = self.0.split_last()?;
         Some(Self(above.to_vec()))
     }
 
     /// The names from the root on.
-    #[must_use]
     pub fn names(&self) -> &[Name] {
         &self.0
     }

@@ -1,7 +1,5 @@
 //! The server's status, by its numbers in MS-ERREF 2.3.1.
 
-use std::fmt;
-
 use crate::error::Failure;
 
 pub(crate) const SUCCESS: u32 = 0;
@@ -12,45 +10,26 @@ pub(crate) const END_OF_FILE: u32 = 0xC000_0011;
 pub(crate) const MORE_PROCESSING_REQUIRED: u32 = 0xC000_0016;
 pub(crate) const NOT_SUPPORTED: u32 = 0xC000_00BB;
 
-/// A status as documents print it.
-pub(crate) struct Hex(pub(crate) u32);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{:08X}", self.0)
-    }
-}
-
 /// What a status other than success means to a caller.
 pub(crate) fn failure(status: u32) -> Failure {
     match status {
         // NO_SUCH_FILE, OBJECT_NAME_NOT_FOUND, OBJECT_PATH_NOT_FOUND
         0xC000_000F | 0xC000_0034 | 0xC000_003A => Failure::NotFound,
-        // OBJECT_NAME_COLLISION
-        0xC000_0035 => Failure::Exists,
-        // NOT_A_DIRECTORY
-        0xC000_0103 => Failure::NotAFolder,
-        // FILE_IS_A_DIRECTORY
-        0xC000_00BA => Failure::IsAFolder,
-        // DIRECTORY_NOT_EMPTY
-        0xC000_0101 => Failure::NotEmpty,
-        // SHARING_VIOLATION
-        0xC000_0043 => Failure::InUse,
-        // DELETE_PENDING
-        0xC000_0056 => Failure::DeletePending,
+        0xC000_0035 => Failure::Exists,     // OBJECT_NAME_COLLISION
+        0xC000_0103 => Failure::NotAFolder, // NOT_A_DIRECTORY
+        0xC000_00BA => Failure::IsAFolder,  // FILE_IS_A_DIRECTORY
+        0xC000_0101 => Failure::NotEmpty,   // DIRECTORY_NOT_EMPTY
+        0xC000_0043 => Failure::InUse,      // SHARING_VIOLATION
+        0xC000_0056 => Failure::DeletePending, // DELETE_PENDING
         // ACCESS_DENIED, NETWORK_ACCESS_DENIED, CANNOT_DELETE
         0xC000_0022 | 0xC000_00CA | 0xC000_0121 => Failure::Denied,
-        // QUOTA_EXCEEDED, DISK_FULL
-        0xC000_0044 | 0xC000_007F => Failure::Full,
-        // BAD_NETWORK_NAME
-        0xC000_00CC => Failure::NoSuchShare,
+        0xC000_0044 | 0xC000_007F => Failure::Full, // QUOTA_EXCEEDED, DISK_FULL
+        0xC000_00CC => Failure::NoSuchShare,        // BAD_NETWORK_NAME
         // NETWORK_NAME_DELETED, USER_SESSION_DELETED, NETWORK_SESSION_EXPIRED
         0xC000_00C9 | 0xC000_0203 | 0xC000_035C => Failure::Lost(format!(
-            "the server ended the session, status {}",
-            Hex(status)
+            "the server ended the session, status 0x{status:08X}"
         )),
-        // STOPPED_ON_SYMLINK
-        0x8000_002D => Failure::Link,
+        0x8000_002D => Failure::Link, // STOPPED_ON_SYMLINK
         // NO_SUCH_USER, WRONG_PASSWORD, LOGON_FAILURE to ACCOUNT_DISABLED, LOGON_TYPE_NOT_GRANTED,
         // ACCOUNT_EXPIRED, PASSWORD_MUST_CHANGE, ACCOUNT_LOCKED_OUT
         0xC000_0064

@@ -12,19 +12,15 @@ const PAGE: usize = 512;
 /// How many folders of a page are entered before it is listed again: each level of the tree holds so many.
 const FOLDERS: usize = 64;
 
-/// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Folders within folders.
-    pub depth: usize,
-    /// Entries in all.
+    pub depth: u64,
     pub entries: u64,
 }
 
-/// What a walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many entries are gone.
     pub entries: u64,
     /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
     pub unproved: u64,
@@ -40,7 +36,6 @@ pub struct Removed {
 /// a link after ids were compared, files of the same names behind the link are removed: up to 64, the most that are
 /// compared at a time.
 ///
-/// # Errors
 /// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server
 /// does not list. What was removed before a failure is gone; a repeated call goes on.
 pub fn remove_content(
@@ -50,16 +45,13 @@ pub fn remove_content(
     limits: Limits,
     by: Instant,
 ) -> Result<Removed> {
-    let above = folder.parent();
-    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-    let above = share.stat(&above, by)?.id;
     let mut walk = Walk {
         share,
         limits,
         removed: Removed::default(),
         by,
     };
-    walk.content(folder, id, above, 0)?;
+    walk.content(folder, id, None, 0)?;
     Ok(walk.removed)
 }
 
@@ -72,8 +64,8 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Empties a folder and removes it.
-    fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
-        self.content(path, id, above, depth)?;
+    fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: u64) -> Result<()> {
+        self.content(path, id, Some(above), depth)?;
         match self.remove(&[(path.to_owned(), id)]) {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(failed(Failure::HiddenContent, path))
@@ -82,14 +74,22 @@ impl Walk<'_> {
         }
     }
 
-    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
-        let deepest = self.limits.depth;
-        if depth > deepest {
-            let deepest = u64::try_from(deepest).unwrap_or(u64::MAX);
-            return Err(failed(Failure::Limit(deepest), path));
+    fn content(
+        &mut self,
+        path: &SharePath,
+        id: FileId,
+        above: Option<FileId>,
+        depth: u64,
+    ) -> Result<()> {
+        if depth > self.limits.depth {
+            return Err(failed(Failure::Limit(self.limits.depth), path));
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
-        while let Some(entries) = self.entries(path, id, above)? {
+        loop {
+            let entries = self.entries(path, id, above)?;
+            if entries.is_empty() {
+                return Ok(());
+            }
             let (mut folders, others): (Vec<_>, Vec<_>) =
                 entries.iter().partition(|entry| entry.kind == Kind::Folder);
             self.remove(&places(path, &others)?)?;
@@ -100,22 +100,30 @@ impl Walk<'_> {
                 self.folder(&below, below_id, id, depth + 1)?;
             }
         }
-        Ok(())
     }
 
-    /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.
+    /// The next entries of a folder. Its ids are compared each time: it may have been replaced. The folder above, if it is
+    /// not known, is looked up at the same time.
     fn entries(
         &mut self,
         path: &SharePath,
         id: FileId,
-        above: FileId,
-    ) -> Result<Option<Vec<Entry>>> {
-        let listing = self.share.list(path, PAGE, self.by)?;
+        above: Option<FileId>,
+    ) -> Result<Vec<Entry>> {
+        let parent = path.parent().filter(|_| above.is_none());
+        let beside = Vec::from_iter(parent);
+        let listed = self.share.list_ending(path, "", PAGE, &beside, self.by)?;
+        let (listing, mut looked) = listed;
+        let above = match (above, looked.pop()) {
+            (Some(above), _) => above,
+            (None, Some(looked)) => looked?.id,
+            (None, None) => return Err(failed(Failure::IsAFolder, path)),
+        };
         if listing.entries.is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        if let Some(found) = listing.itself.filter(|found| *found != id) {
-            let expected = id;
+        if listing.id != id {
+            let (expected, found) = (id, listing.id);
             return Err(failed(Failure::Changed { expected, found }, path));
         }
         match listing.above {
@@ -123,7 +131,7 @@ impl Walk<'_> {
             Some(_) => {}
             None => self.removed.unproved += 1,
         }
-        Ok(Some(listing.entries))
+        Ok(listing.entries)
     }
 
     fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {
@@ -142,10 +150,8 @@ impl Walk<'_> {
 /// The paths and ids of entries of a folder.
 fn places(folder: &SharePath, entries: &[&Entry]) -> Result<Vec<(SharePath, FileId)>> {
     let place = |entry: &&Entry| {
-        let name = entry.name.as_ref();
-        let name = name.ok_or_else(|| failed(Failure::Malformed("list of a folder"), folder))?;
-        let path = folder.join(name).map_err(|error| {
-            let name = name.to_string();
+        let path = folder.join(&entry.name).map_err(|error| {
+            let name = entry.name.to_string();
             failed(Failure::Name { name, error }, folder)
         })?;
         Ok((path, entry.id))
@@ -164,7 +170,7 @@ mod tests {
     use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share};
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -206,69 +212,102 @@ mod tests {
             let left = all
                 .into_iter()
                 .filter(|(name, ..)| !self.removed.contains(&format!(r"{path}\{name}")));
-            left.map(|(name, id, kind)| entry(Name::new(name).ok(), id, kind))
-                .collect()
+            left.map(|(name, id, kind)| entry(name, id, kind)).collect()
         }
     }
 
     impl Share for Windows {
-        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<Entry> {
-            assert_eq!(path, &SharePath::root());
-            Ok(entry(None, 1, Kind::Folder))
+        fn stat(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
+            unused()
         }
 
-        fn list(&mut self, folder: &SharePath, _: usize, _: Instant) -> Result<Listing> {
+        fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<Listing>>> {
+            unused()
+        }
+
+        fn list_ending(
+            &mut self,
+            folder: &SharePath,
+            _: &str,
+            _: usize,
+            beside: &[SharePath],
+            _: Instant,
+        ) -> Result<(Listing, Vec<Result<Listing>>)> {
             let path = folder.to_string();
-            let (itself, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
-            let id = |id| (!self.has_no_ids).then_some(FileId(id));
-            Ok(Listing {
-                itself: id(itself),
-                above: id(above),
+            let (id, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
+            let listing = Listing {
+                id: FileId(id),
+                above: (!self.has_no_ids).then_some(FileId(above)),
                 entries: self.entries(&path),
                 has_more: false,
-            })
+            };
+            let root = |path: &SharePath| {
+                assert_eq!(path, &SharePath::root());
+                Ok(Listing {
+                    id: FileId(1),
+                    ..Listing::default()
+                })
+            };
+            Ok((listing, beside.iter().map(root).collect()))
         }
 
-        fn remove(&mut self, path: &SharePath, _: FileId, _: Instant) -> Result<()> {
-            self.removed.push(path.to_string());
+        fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {
+            let paths = entries.iter().map(|(path, _)| path.to_string());
+            self.removed.extend(paths);
             Ok(())
         }
 
-        fn make_folder(&mut self, _: &SharePath, _: Visibility, _: Instant) -> Result<FileId> {
+        fn make_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
             unused()
         }
 
-        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<FileId> {
+        fn make_hidden_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
             unused()
         }
 
-        fn read(&mut self, _: &SharePath, _: u64, _: Instant) -> Result<Vec<u8>> {
+        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<OpenFile> {
             unused()
         }
 
-        fn rename(
+        fn take(
             &mut self,
             _: &SharePath,
             _: FileId,
             _: &SharePath,
             _: Existing,
             _: Instant,
-        ) -> Result<()> {
+        ) -> Result<OpenFile> {
             unused()
         }
 
-        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
+        fn place(&mut self, _: OpenFile, _: &SharePath, _: Instant) -> Result<u64> {
             unused()
         }
 
-        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
+        fn discard(&mut self, _: OpenFile, _: Instant) -> Result<()> {
+            unused()
+        }
+
+        fn read(&mut self, _: &SharePath, _: Instant) -> Result<Vec<u8>> {
+            unused()
+        }
+
+        fn clear(&mut self, _: &SharePath, _: Instant) -> Result<()> {
+            unused()
+        }
+
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<OpenFile> {
+            unused()
+        }
+
+        fn close(&mut self, _: OpenFile, _: Instant) -> Result<()> {
             unused()
         }
     }
 
-    fn entry(name: Option<Name>, id: u64, kind: Kind) -> Entry {
+    fn entry(name: &str, id: u64, kind: Kind) -> Entry {
         Entry {
-            name,
+            name: Name::new(name).unwrap(),
             id: FileId(id),
             kind,
             size: 0,

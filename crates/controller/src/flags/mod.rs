@@ -24,12 +24,9 @@ pub struct Config {
     pub endpoint: Option<Endpoint>,
     /// Arguments behind the flags, which mean nothing.
     pub ignored: Vec<String>,
-    /// Flags that were given and have no effect.
     pub ineffective: Vec<&'static str>,
-    /// Where the log goes, and how it looks.
     pub log: log::Options,
     pub metrics_address: Option<BindAddress>,
-    /// Whether each connection has to be encrypted.
     pub requires_privacy: bool,
 }
 
@@ -62,9 +59,6 @@ impl Configuration for Config {
 }
 
 /// Reads the command line, and the environment, which the command line overrides.
-///
-/// # Errors
-/// As [`program::flags::parse`].
 pub fn parse(
     arguments: &[String],
     variable: impl Fn(&str) -> Option<String>,
@@ -139,9 +133,6 @@ mod tests {
     fn the_page_is_the_table() {
         let page = include_str!("../../../../docs/controller-flags.md").replace("\r\n", "\n");
         let is_fresh = page == super::page();
-        assert!(
-            is_fresh,
-            "docs/controller-flags.md is stale: run `cargo xtask docs`"
-        );
+        assert!(is_fresh, "it is stale: run `cargo xtask docs`");
     }
 }

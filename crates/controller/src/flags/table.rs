@@ -1,8 +1,8 @@
 use program::flags::values::{address, driver_name, endpoint};
-use program::flags::{Apply, Flag, Instead, Klog, Section, Value, set};
+use program::flags::{Apply, Flag, Klog, Section, Value, set};
 
 use super::Config;
-use crate::requests::Policy;
+use crate::volumes::Policy;
 
 pub(super) const SECTIONS: &[Section<Config>] = &[
     Section {
@@ -18,13 +18,7 @@ pub(super) const SECTIONS: &[Section<Config>] = &[
 ];
 
 pub(super) const FLAGS: &[Flag<Config>] = &[
-    Flag {
-        name: "help",
-        value: Value::Bool,
-        default: "",
-        help: "Print how the program is used, and end; -h, too.",
-        apply: Apply::Instead(Instead::Help),
-    },
+    Flag::HELP,
     Flag {
         name: "default-ondelete-policy",
         value: Value::Of("delete|retain|archive"),
@@ -55,7 +49,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "endpoint",
         value: Value::Of("endpoint"),
-        default: "unix:/csi/csi.sock",
+        default: "unix:/csi/controller/csi.sock",
         help: "Serve CSI here: unix:PATH, or tcp://127.0.0.1:PORT for tests.",
         apply: Apply::Text(|config, text| set(&mut config.endpoint, endpoint(text)?)),
     },
@@ -73,11 +67,5 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         help: "Require encryption of each connection to a server. Without it the mount option seal requires it of one volume.",
         apply: Apply::Bool(|config, on| config.requires_privacy = on),
     },
-    Flag {
-        name: "version",
-        value: Value::Bool,
-        default: "",
-        help: "Print the version, and end.",
-        apply: Apply::Instead(Instead::Version),
-    },
+    Flag::VERSION,
 ];

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use driver::kinds::share::attributes;
 
-use super::{Policy, RequestError};
+use super::RequestError;
+use crate::volumes::Policy;
 
 const FOLDER: &str = "subDir";
 
@@ -29,8 +30,6 @@ pub struct Class {
 }
 
 impl Class {
-    /// # Errors
-    /// A parameter is unknown, there twice, or has a value that is refused.
     pub fn read(
         given: &BTreeMap<String, String>,
         default_policy: &str,

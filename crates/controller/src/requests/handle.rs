@@ -1,20 +1,13 @@
 use std::fmt;
 
-/// What becomes of a volume's folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    Delete,
-    Retain,
-    Archive,
-}
+use crate::volumes::{Left, Policy};
 
 impl Policy {
     /// The policy of a word, in any case; none of any other.
-    #[must_use]
     pub fn by_word(word: &str) -> Option<Self> {
         let words = [
             ("delete", Self::Delete),
-            ("retain", Self::Retain),
+            ("retain", Self::Keep(Left::Retained)),
             ("archive", Self::Archive),
         ];
         let mut words = words.into_iter();
@@ -36,13 +29,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The handle of a new volume.
-    #[must_use]
     pub fn of(source: &str, folder: &str, name: &str, policy: &str) -> Self {
-        let is_kept = matches!(
-            Policy::by_word(policy),
-            Some(Policy::Retain | Policy::Archive)
-        );
+        let is_kept = Policy::by_word(policy).is_some_and(|policy| policy != Policy::Delete);
         Self {
             source: source.trim_matches('/').to_owned(),
             folder: folder.trim_matches('/').to_owned(),
@@ -52,7 +40,6 @@ impl Handle {
     }
 
     /// The fields of a handle; none if it has another form.
-    #[must_use]
     pub fn read(id: &str) -> Option<Self> {
         let fields: Vec<&str> = id.split('#').collect();
         let (source, folder, name, policy) = match fields.as_slice() {
@@ -69,12 +56,10 @@ impl Handle {
         })
     }
 
-    /// What becomes of its folder; none for an unknown word.
-    #[must_use]
-    pub fn policy(&self) -> Option<Policy> {
+    pub fn policy(&self) -> Policy {
         match self.policy.as_str() {
-            "" => Some(Policy::Delete),
-            word => Policy::by_word(word),
+            "" => Policy::Delete,
+            word => Policy::by_word(word).unwrap_or(Policy::Keep(Left::UnknownPolicy)),
         }
     }
 }

@@ -12,7 +12,7 @@ use smb::{CredentialsError, NameError};
 use crate::volumes::FolderError;
 
 pub use self::class::Class;
-pub use self::handle::{Handle, Policy};
+pub use self::handle::Handle;
 pub use self::place::Place;
 pub use self::secret::Secret;
 
@@ -61,6 +61,8 @@ pub enum RequestError {
     Separator,
     #[error("the volume's handle is refused: {0}")]
     Handle(#[from] HandleError),
+    #[error("its handle has another form")]
+    Form,
     #[error("the Secret has no username")]
     NoUser,
     #[error("the value of {0} in the Secret has a control character")]
@@ -73,9 +75,13 @@ pub enum RequestError {
         reason: attributes::RequestError,
     },
     #[error(
-        "the mount options have port {of_class}, and the Secret's key mountOptions has {of_secret}: a delete has those of the Secret alone, and would go to another server"
+        "the mount options have port {0}, and the Secret's key mountOptions has {1}: a delete has those of the Secret alone, and would go to another server"
     )]
-    Ports { of_class: u16, of_secret: u16 },
+    Ports(u16, u16),
+    #[error(
+        "the mount options have seal, and the Secret's key mountOptions has not: a delete has those of the Secret alone, and would not be encrypted"
+    )]
+    Seal,
     #[error("a size is negative")]
     Negative,
 }

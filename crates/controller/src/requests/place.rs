@@ -16,15 +16,11 @@ pub struct Place {
     pub share: Name,
     /// The folder below which the volumes are; the share's root if the source has none.
     pub base: SharePath,
-    /// The volume's folder below it.
     pub folder: SharePath,
 }
 
 impl Place {
-    /// The folder of a volume.
-    ///
-    /// # Errors
-    /// The node would refuse it, or the source lies in the folder of the records.
+    /// The folder of a volume. What the node would refuse is, and what lies in the folder of the records.
     pub fn read(source: &str, folder: &str) -> Result<Self, RequestError> {
         check("source", source)?;
         check("subDir", folder)?;
@@ -42,9 +38,6 @@ impl Place {
 }
 
 /// The name of a volume, which is a file's and perhaps a folder's.
-///
-/// # Errors
-/// It is no single name that a folder may have.
 pub(crate) fn volume_name(name: &str) -> Result<Name, RequestError> {
     const SOMEWHERE: &str = "//server/share";
     if name.is_empty() {

@@ -17,10 +17,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// The Secret of a request; none if it has none.
-    ///
-    /// # Errors
-    /// It has no user, or another value is refused.
+    /// The Secret of a request, if it has one.
     pub fn read(secrets: &BTreeMap<String, String>) -> Result<Option<Self>, RequestError> {
         if secrets.is_empty() {
             return Ok(None);
@@ -36,25 +33,22 @@ impl Secret {
         }))
     }
 
-    #[must_use]
     pub fn port(&self) -> u16 {
         port(&self.options)
     }
 
-    #[must_use]
     pub fn demands_privacy(&self) -> bool {
         demands_privacy(&self.options)
     }
 
-    /// Refuses the options of a class that lead to another port.
-    pub(crate) fn check_port(&self, of_class: &MountOptions) -> Result<(), RequestError> {
-        let (of_class, of_secret) = (port(of_class), self.port());
-        match of_class == of_secret {
-            true => Ok(()),
-            false => Err(RequestError::Ports {
-                of_class,
-                of_secret,
-            }),
+    /// Refuses options of a class that its delete would lack: another port, and encryption that nothing else demands.
+    pub(crate) fn check(&self, class: &MountOptions, is_private: bool) -> Result<(), RequestError> {
+        if port(class) != self.port() {
+            return Err(RequestError::Ports(port(class), self.port()));
+        }
+        match demands_privacy(class) && !self.demands_privacy() && !is_private {
+            true => Err(RequestError::Seal),
+            false => Ok(()),
         }
     }
 }

@@ -1,9 +1,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Credentials, Name, Privacy, RemoteShare, Server, Share, SharePath};
+use smb::{Login, RemoteShare, Share, SharePath};
 
-use crate::volumes::Connector;
+use crate::volumes::{Connected, Connector};
 
 /// The most connections that wait for a call.
 const MOST: usize = 16;
@@ -11,24 +12,25 @@ const MOST: usize = 16;
 /// How long one waits.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// How long one has to show that it still works; else a new one is tried.
+const ANSWER: Duration = Duration::from_secs(2);
+
 /// Connections that wait for the next call of the same login: to ask whether one still answers takes a tenth of a new one's
 /// time.
 #[derive(Default)]
-pub(super) struct Idle(Mutex<Vec<Waiting>>);
+pub(super) struct Idle(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    waiting: Vec<Waiting>,
+    /// Whether a thread ends those that wait too long.
+    is_swept: bool,
+}
 
 struct Waiting {
     login: Login,
     since: Instant,
     share: Box<dyn Share + Send>,
-}
-
-/// As whom a share is opened.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Login {
-    pub(super) server: Server,
-    pub(super) share: Name,
-    pub(super) credentials: Credentials,
-    pub(super) privacy: Privacy,
 }
 
 /// Opens connections of a login, or takes those that wait.
@@ -38,42 +40,66 @@ pub(super) struct Connections {
 }
 
 impl Connector for Connections {
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
         while let Some(mut share) = self.idle.take(&self.login) {
-            // It may have ended meanwhile.
-            if share.stat(&SharePath::root(), by).is_ok() {
-                return Ok(share);
+            // It may have ended meanwhile, perhaps without a word.
+            match share.look(folders, by.min(Instant::now() + ANSWER)) {
+                Ok(looked) => return Ok((share, looked)),
+                // The others are no better, and each would take its time.
+                Err(_) => self.idle.forget(&self.login),
             }
         }
-        let login = &self.login;
-        let (server, share) = (&login.server, &login.share);
-        let opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
-        Ok(Box::new(opened))
+        let mut opened = RemoteShare::open(&self.login, by)?;
+        let looked = opened.look(folders, by)?;
+        Ok((Box::new(opened), looked))
     }
 
     fn give_back(&self, connection: Box<dyn Share + Send>) {
-        let mut waiting = self.idle.fresh();
-        if waiting.len() < MOST {
-            waiting.push(Waiting {
+        let mut held = self.idle.fresh();
+        if held.waiting.len() < MOST {
+            held.waiting.push(Waiting {
                 login: self.login.clone(),
                 since: Instant::now(),
                 share: connection,
             });
+        }
+        // The password of the last call does not stay for the process's life.
+        if !held.is_swept {
+            let idle = Arc::clone(&self.idle);
+            let sweeper = thread::Builder::new().name("idle".to_owned());
+            held.is_swept = sweeper.spawn(move || idle.sweep()).is_ok();
         }
     }
 }
 
 impl Idle {
     fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
-        let mut waiting = self.fresh();
-        let found = waiting.iter().position(|one| one.login == *login)?;
-        Some(waiting.swap_remove(found).share)
+        let mut held = self.fresh();
+        let mut waiting = held.waiting.iter();
+        let found = waiting.position(|one| one.login == *login)?;
+        Some(held.waiting.swap_remove(found).share)
+    }
+
+    fn forget(&self, login: &Login) {
+        self.fresh().waiting.retain(|one| one.login != *login);
+    }
+
+    /// Ends connections that wait too long, until none waits.
+    fn sweep(&self) {
+        loop {
+            thread::sleep(LONGEST / 4);
+            let mut held = self.fresh();
+            if held.waiting.is_empty() {
+                held.is_swept = false;
+                return;
+            }
+        }
     }
 
     /// Those that have not waited too long.
-    fn fresh(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|one| one.since.elapsed() < LONGEST);
-        waiting
+    fn fresh(&self) -> MutexGuard<'_, Held> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.waiting.retain(|one| one.since.elapsed() < LONGEST);
+        held
     }
 }

@@ -13,7 +13,7 @@ use wire::csi::v1::{
 use super::{Controller, base};
 use crate::code;
 use crate::requests::{Class, Handle, Place, RequestError, Secret, class, place, secret};
-use crate::volumes::{Create, Created, Folder, Leftover};
+use crate::volumes::{Create, Created, Folder};
 
 /// A volume of a request: its handle and context, and what is to be made for it.
 struct Wanted<'a> {
@@ -35,8 +35,10 @@ impl Controller {
         made.map_err(|status| {
             // This call, or an earlier one, may have left something.
             let name = Name::new(&request.name);
-            let left = name.map_or(Leftover::Nothing, |name| self.volumes.leftover(&name));
-            code::of_create(status, left)
+            match name.is_ok_and(|name| self.volumes.may_have_left(&name)) {
+                true => code::with_leftover(status),
+                false => status,
+            }
         })
     }
 
@@ -45,7 +47,7 @@ impl Controller {
             wanted.expect_only_source()?;
             return wanted.response(wanted.request.parameters.clone());
         };
-        secret.check_port(&wanted.options)?;
+        secret.check(&wanted.options, self.requires_privacy)?;
         let size = size(wanted.request.capacity_range)?;
         let place = Place::read(&wanted.class.source, wanted.folder())?;
         let response =
@@ -57,18 +59,11 @@ impl Controller {
             size,
             parameters: wanted.class.parameters.clone(),
         };
-        let demands_privacy = secret::demands_privacy(&wanted.options);
-        let connections = self.connections(&volume.base, secret, demands_privacy);
-        let created = self.volumes.create(&connections, &volume, by);
-        match created {
-            Ok(Created::Made) => {}
-            Ok(Created::Found) => tracing::warn!(
-                "volume {} has the folder {}{}, which was there before: a delete leaves it",
-                wanted.request.name,
-                volume.base,
-                volume.folder.path()
-            ),
-            Err(failed) => return Err(failed.error.into()),
+        let connections = self.connections(&volume.base, secret);
+        if self.volumes.create(&connections, &volume, by)? == Created::Found {
+            let (name, base, folder) = (&wanted.request.name, &volume.base, volume.folder.path());
+            let was_there = "which was there before: a delete leaves it";
+            tracing::warn!("volume {name} has the folder {base}{folder}, {was_there}");
         }
         Ok(response)
     }
@@ -148,7 +143,6 @@ pub(super) fn mount_flags(capabilities: &[VolumeCapability]) -> Result<Vec<&str>
     Ok(flags)
 }
 
-/// The size that is asked for, in bytes.
 pub(super) fn size(range: Option<CapacityRange>) -> Result<u64, Status> {
     let range = range.unwrap_or_default();
     let bytes = |value| u64::try_from(value).map_err(|_| RequestError::Negative);

@@ -7,8 +7,8 @@ use transport::Status;
 use wire::csi::v1::{DeleteVolumeRequest, DeleteVolumeResponse};
 
 use super::{Controller, base};
-use crate::requests::{self, Handle, Place, RequestError, Secret, place};
-use crate::volumes::{Delete, Deleted, Folder, Left, Policy, Unrecorded};
+use crate::requests::{Handle, Place, RequestError, Secret, place};
+use crate::volumes::{Delete, Deleted, Folder, Policy, Unrecorded};
 
 impl Controller {
     pub(super) fn delete(
@@ -32,7 +32,7 @@ impl Controller {
             return Ok(DeleteVolumeResponse {});
         };
         let volume = self.wanted(target, &secret);
-        let connections = self.connections(&volume.base, &secret, false);
+        let connections = self.connections(&volume.base, &secret);
         match self.volumes.delete(Arc::new(connections), volume, by)? {
             Deleted::Gone | Deleted::Left(_) => {}
             Deleted::Archived(None) => tracing::info!("volume {id:?} is archived"),
@@ -68,21 +68,12 @@ struct Target {
     is_named_by_provisioner: bool,
 }
 
-/// Why a handle is none of a volume that a create could have made.
-#[derive(Debug, thiserror::Error)]
-enum TargetError {
-    #[error("its handle has another form")]
-    Form,
-    #[error(transparent)]
-    Part(#[from] RequestError),
-}
-
 impl Target {
-    fn read(id: &str) -> Result<Self, TargetError> {
-        VolumeHandle::parse(id).map_err(RequestError::from)?;
-        let handle = Handle::read(id).ok_or(TargetError::Form)?;
+    fn read(id: &str) -> Result<Self, RequestError> {
+        VolumeHandle::parse(id)?;
+        let handle = Handle::read(id).ok_or(RequestError::Form)?;
         let place = Place::read(&handle.source, &handle.folder)?;
-        let folder = Folder::new(place.folder.clone()).map_err(RequestError::from)?;
+        let folder = Folder::new(place.folder.clone())?;
         let name = match (handle.name.as_str(), place.folder.names()) {
             ("", [folder]) => Some(folder.clone()),
             ("", _) => None,
@@ -92,12 +83,7 @@ impl Target {
         Ok(Self {
             folder,
             name,
-            policy: match handle.policy() {
-                Some(requests::Policy::Delete) => Policy::Delete,
-                Some(requests::Policy::Archive) => Policy::Archive,
-                Some(requests::Policy::Retain) => Policy::Keep(Left::Retained),
-                None => Policy::Keep(Left::UnknownPolicy),
-            },
+            policy: handle.policy(),
             is_named_by_provisioner: is_alone && ends_in_uuid(&handle.folder),
             place,
         })

@@ -17,10 +17,10 @@ impl LeftFolders {
     pub(super) fn watch(left: &Arc<Self>) -> OnLeft {
         let left = Arc::clone(left);
         Box::new(move |volume, why| {
-            left.add(why.label());
+            let (label, reason) = words(why);
+            left.add(label);
             let (base, folder) = (&volume.base, volume.folder.path());
-            let text = format!("the folder {base}{folder} stays: {}", reason(why));
-            tracing::warn!("{text}");
+            tracing::warn!("the folder {base}{folder} stays: {reason}");
         })
     }
 
@@ -45,15 +45,25 @@ impl LeftFolders {
     }
 }
 
-fn reason(why: Left) -> &'static str {
+/// The label of the metric, and the reason for the log.
+fn words(why: Left) -> (&'static str, &'static str) {
     match why {
-        Left::Retained => "its class has onDelete: retain",
-        Left::UnknownPolicy => "the volume's handle has an unknown word as its policy",
-        Left::Found => "it was there before the volume",
-        Left::Shared => "another volume has it, or a folder in it or above it",
-        Left::HoldsRecords => "it holds the records of other volumes",
-        Left::Unrecorded => "no record proves that it is the volume's own",
-        Left::Replaced => "it is another folder than the one that was made",
+        Left::Retained => ("retained", "its class has onDelete: retain"),
+        Left::UnknownPolicy => (
+            "unknown-policy",
+            "the volume's handle has an unknown word as its policy",
+        ),
+        Left::Found => ("found", "it was there before the volume"),
+        Left::Shared => (
+            "shared",
+            "another volume has it, or a folder in it or above it",
+        ),
+        Left::HoldsRecords => ("holds-records", "it holds the records of other volumes"),
+        Left::Unrecorded => ("unrecorded", "no record proves that it is the volume's own"),
+        Left::Replaced => (
+            "replaced",
+            "it is another folder than the one that was made",
+        ),
     }
 }
 
@@ -77,7 +87,7 @@ mod tests {
             Left::Unrecorded,
             Left::Replaced,
         ];
-        let mut labels = Vec::from(reasons.map(Left::label));
+        let mut labels = Vec::from(reasons.map(|why| words(why).0));
         labels.push(NO_SECRET);
         rows.sort_unstable();
         labels.sort_unstable();

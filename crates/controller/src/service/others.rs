@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use driver::record::VolumeHandle;
 use program::hidden;
 use transport::{Code, Status};
 use wire::csi::v1::controller_service_capability::rpc::Type as Operation;
@@ -14,7 +15,7 @@ use wire::csi::v1::{
 use super::create::{mount_flags, size};
 use super::{Controller, base};
 use crate::requests::{Handle, Place, RequestError, Secret};
-use crate::volumes::{Connector as _, Folder, exists};
+use crate::volumes::Folder;
 
 /// No snapshots and no clones; nothing lists volumes or capacity, whose requests have no Secret.
 const OPERATIONS: [Operation; 3] = [
@@ -91,6 +92,7 @@ impl Controller {
             let text = format!("there is no volume {id:?}");
             Status::new(Code::NotFound, hidden::shown(&text))
         };
+        VolumeHandle::parse(id).map_err(|_| none())?;
         let handle = Handle::read(id).ok_or_else(none)?;
         let place = Place::read(&handle.source, &handle.folder).map_err(|_| none())?;
         let folder = Folder::new(place.folder.clone()).map_err(|_| none())?;
@@ -98,11 +100,8 @@ impl Controller {
             return Ok(());
         };
         let base = base(&place, &secret);
-        let connections = self.connections(&base, &secret, false);
-        let mut share = connections.open(by).map_err(crate::volumes::Error::from)?;
-        let is_there = exists(share.as_mut(), &base, &folder, by)?;
-        connections.give_back(share);
-        match is_there {
+        let connections = self.connections(&base, &secret);
+        match self.volumes.has(&connections, &base, &folder, by)? {
             true => Ok(()),
             false => Err(none()),
         }

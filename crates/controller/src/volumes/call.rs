@@ -3,13 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Lock, Name, Operation, Share, SharePath, Visibility};
+use smb::{Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath};
 
-use super::names::{Key, RECORDS};
+use super::names::{self, RECORDS};
 use super::place::End;
-use super::record::{LONGEST, Record};
-use super::records::place_key;
-use super::{Base, Error};
+use super::record::Record;
+use super::{Base, Error, Volumes};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
 const REPLACE_TRIES: u32 = 5;
@@ -17,6 +16,7 @@ const REPLACE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A call's connection: what it does ends with it, and with its locks.
 pub(super) struct Call<'a> {
+    pub(super) volumes: &'a Volumes,
     pub(super) share: &'a mut (dyn Share + Send),
     pub(super) base: &'a Base,
     pub(super) by: Instant,
@@ -28,9 +28,12 @@ pub(super) struct Call<'a> {
     pub(super) deleted: SharePath,
     /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
     pub(super) record_ids: Vec<FileId>,
-    /// Whether the base's `.wincsi` is there, and whether this call made it.
-    pub(super) has_records: bool,
+    /// The base's `.wincsi`, if this call made it.
     made_records: Option<FileId>,
+    /// Whether the volume has a record, which each list has to show.
+    pub(super) has_own: bool,
+    /// A record that was written aside and is not in its place yet, with its length.
+    aside: Option<(OpenFile, Record, u64)>,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
     /// Whether a folder may be there that this call failed to make.
@@ -39,7 +42,7 @@ pub(super) struct Call<'a> {
 
 /// Where the files of a volume are.
 pub(super) struct Files {
-    key: String,
+    pub(super) key: String,
     /// The record's file, as no two are named.
     pub(super) own: String,
     pub(super) record: SharePath,
@@ -52,40 +55,50 @@ pub(super) struct Files {
 }
 
 impl<'a> Call<'a> {
-    /// Finds the base folder.
+    /// What a call looks at first: the folders from the share's own to the base folder, and the base's `.wincsi`.
+    pub(super) fn first_look(base: &Base) -> Result<Vec<SharePath>, Error> {
+        let mut folders = prefixes(&base.path);
+        folders.push(base.below(&base.path, RECORDS)?);
+        Ok(folders)
+    }
+
+    /// Finds the base folder, by what was found of the [`first_look`](Self::first_look).
     pub(super) fn new(
-        share: &'a mut (dyn Share + Send),
+        volumes: &'a Volumes,
+        (share, looked): (&'a mut (dyn Share + Send), Vec<smb::Result<Listing>>),
         base: &'a Base,
         by: Instant,
     ) -> Result<Self, Error> {
+        let records = base.below(&base.path, RECORDS)?;
         let mut call = Self {
+            volumes,
             share,
             base,
             by,
             ids: Vec::new(),
             base_id: FileId(0),
-            records: SharePath::root(),
-            deleted: SharePath::root(),
+            deleted: base.below(&records, "deleted")?,
+            records,
             record_ids: Vec::new(),
-            has_records: false,
             made_records: None,
+            has_own: false,
+            aside: None,
             is_clean: true,
             is_unsure: false,
         };
-        call.records = call.below(&base.path, RECORDS)?;
-        call.deleted = call.below(&call.records, "deleted")?;
-        for path in prefixes(&base.path) {
-            call.base_id = call.base_folder(&path)?;
+        let mut looked = looked.into_iter();
+        for (path, looked) in prefixes(&base.path).iter().zip(&mut looked) {
+            call.base_id = call.base_folder(path, looked)?;
             call.ids.push(call.base_id);
         }
-        if let Some(id) = call.records_in(&base.path, call.base_id)? {
-            call.has_records = true;
+        if let Some(looked) = looked.next()
+            && let End::Folder(id) = call.end(&call.records, looked, call.base_id)?
+        {
             call.record_ids.push(id);
         }
         Ok(call)
     }
 
-    /// Works while a file is locked.
     pub(super) fn locked<T>(
         &mut self,
         path: &SharePath,
@@ -101,22 +114,23 @@ impl<'a> Call<'a> {
     }
 
     /// A lock that cannot be given back goes with the connection, which no other call may have then.
-    pub(super) fn unlock(&mut self, lock: Lock) {
-        self.is_clean &= self.share.unlock(lock, self.by).is_ok();
+    pub(super) fn unlock(&mut self, lock: OpenFile) {
+        self.is_clean &= self.share.close(lock, self.by).is_ok();
     }
 
-    /// Makes the base's `.wincsi`.
     pub(super) fn make_records(&mut self) -> Result<(), Error> {
-        match self
-            .share
-            .make_folder(&self.records, Visibility::Hidden, self.by)
-        {
+        match self.share.make_hidden_folder(&self.records, self.by) {
             Ok(id) => self.made_records = Some(id),
             Err(error) if error.failure == Failure::Exists => {}
             Err(error) => return Err(error.into()),
         }
-        let id = self.records_in(&self.base.path, self.base_id)?;
-        self.record_ids.extend(id);
+        match self.records_in(&self.base.path, self.base_id) {
+            Ok(id) => self.record_ids.extend(id),
+            Err(error) => {
+                self.unmake_records();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -133,100 +147,115 @@ impl<'a> Call<'a> {
         folder: &SharePath,
         id: FileId,
     ) -> Result<Option<FileId>, Error> {
-        let path = self.below(folder, RECORDS)?;
+        let path = self.base.below(folder, RECORDS)?;
         match self.folder_in(&path, id)? {
             End::Folder(id) => Ok(Some(id)),
             End::Missing | End::File => Ok(None),
         }
     }
 
-    pub(super) fn make_if_missing(
-        &mut self,
-        path: &SharePath,
-        visibility: Visibility,
-    ) -> Result<(), Error> {
-        match self.share.make_folder(path, visibility, self.by) {
-            Err(error) if error.failure != Failure::Exists => Err(error.into()),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Where a volume's files are.
-    pub(super) fn files(&self, key: &Key) -> Result<Files, Error> {
-        let file = |suffix| self.below(&self.records, &format!("{}.{suffix}", key.text()));
+    pub(super) fn files(&self, volume: &Name) -> Result<Files, Error> {
+        let key = names::key(volume);
+        let file = |suffix| self.base.below(&self.records, &format!("{key}.{suffix}"));
         Ok(Files {
-            key: key.text().to_owned(),
-            own: place_key(self.base, &file("volume")?),
+            own: self.base.key_of(&file("volume")?),
             record: file("volume")?,
             aside: file("new")?,
             lock: file("lock")?,
-            moved: self.below(&self.deleted, key.text())?,
+            moved: self.base.below(&self.deleted, &key)?,
+            key,
         })
     }
 
     /// The record of a volume, which this call has locked.
     pub(super) fn read(&mut self, files: &Files) -> Result<Option<Record>, Error> {
-        let bytes = match self.share.read(&files.record, LONGEST, self.by) {
+        let bytes = match self.share.read(&files.record, self.by) {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
+        self.has_own = true;
         let record = Record::parse(&bytes, &files.key);
-        let record = record.map_err(|error| self.blocked(&files.record, error))?;
+        let record = record.map_err(|error| self.base.blocked(&files.record, error))?;
         Ok(Some(record))
     }
 
-    /// Writes a record aside, and returns its id.
-    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<FileId, Error> {
-        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", record.name));
+    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
+        let too_long = |error| Error::Invalid(format!("the record of {}: {error}", record.name));
         let bytes = record.encode().map_err(too_long)?;
-        match self.share.create(&files.aside, &bytes, self.by) {
+        let file = match self.share.create(&files.aside, &bytes, self.by) {
             // Of a call that ended before its rename: this one has its lock.
             Err(error) if error.failure == Failure::Exists => {
-                self.remove(&files.aside)?;
-                Ok(self.share.create(&files.aside, &bytes, self.by)?)
+                self.clear(&files.aside)?;
+                self.share.create(&files.aside, &bytes, self.by)
             }
-            created => Ok(created?),
-        }
+            created => created,
+        };
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.aside = Some((file?, record.clone(), size));
+        Ok(())
     }
 
-    /// Puts a record that was written aside in its place.
-    pub(super) fn put(&mut self, files: &Files, aside: FileId) -> Result<(), Error> {
-        let (from, to) = (&files.aside, &files.record);
+    /// Puts the record that was written aside in its place.
+    pub(super) fn put(&mut self, files: &Files) -> Result<(), Error> {
+        let Some((file, record, size)) = self.aside.take() else {
+            return Ok(());
+        };
+        let (id, from, to) = (file.id, &files.aside, &files.record);
+        let placed = self.share.place(file, to, self.by);
+        if let Ok(changed) = placed {
+            self.learn(files, record, (id, changed, size));
+        }
+        let mut placed = placed.map(drop);
+        // Some other status, as Samba has for a rename that would wait for another client.
+        let may_pass = |failure: &_| {
+            matches!(
+                failure,
+                Failure::Denied | Failure::InUse | Failure::Status(_)
+            )
+        };
         for _ in 1..REPLACE_TRIES {
-            match self
-                .share
-                .rename(from, aside, to, Existing::Replace, self.by)
-            {
-                Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
+            match placed {
+                Err(error) if may_pass(&error.failure) => {
                     thread::sleep(REPLACE_PAUSE);
+                    placed = self.share.rename(from, id, to, Existing::Replace, self.by);
                 }
-                moved => return Ok(moved?),
+                _ => break,
             }
         }
-        Ok(self
-            .share
-            .rename(from, aside, to, Existing::Replace, self.by)?)
+        Ok(placed?)
     }
 
     pub(super) fn write(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
-        let aside = self.write_aside(files, record)?;
-        self.put(files, aside)
+        let prepared = self.aside.as_ref().map(|(_, aside, _)| aside);
+        if prepared != Some(record) {
+            self.discard_aside();
+            self.write_aside(files, record)?;
+        }
+        self.put(files)
     }
 
-    /// Removes a file or an empty folder, if it is there.
-    pub(super) fn remove(&mut self, path: &SharePath) -> Result<(), Error> {
-        let Some(entry) = self.stat(path)? else {
-            return Ok(());
-        };
-        match self.share.remove(path, entry.id, self.by) {
-            Err(error) if error.failure == Failure::NotFound => Ok(()),
-            removed => Ok(removed?),
+    /// After a failure.
+    pub(super) fn discard_aside(&mut self) {
+        if let Some((file, ..)) = self.aside.take() {
+            self.is_clean &= self.share.discard(file, self.by).is_ok();
         }
     }
 
-    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<smb::Entry>, Error> {
+    /// Removes a file or an empty folder, if it is there.
+    pub(super) fn clear(&mut self, path: &SharePath) -> Result<(), Error> {
+        match self.share.clear(path, self.by) {
+            // It may be read-only.
+            Err(error) if error.failure == Failure::Denied => match self.stat(path)? {
+                Some(id) => Ok(self.share.remove(path, id, self.by)?),
+                None => Ok(()),
+            },
+            cleared => Ok(cleared?),
+        }
+    }
+
+    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<FileId>, Error> {
         match self.share.stat(path, self.by) {
-            Ok(entry) => Ok(Some(entry)),
+            Ok(id) => Ok(Some(id)),
             Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
                 Ok(None)
             }
@@ -234,45 +263,32 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
-        let path = Name::new(name).and_then(|name| folder.join(&name));
-        path.map_err(|error| self.blocked(folder, error))
-    }
-
     pub(super) fn is_locked(&self, path: &SharePath) -> Error {
         let who = "another controller, or one whose machine vanished, has locked";
-        Error::Busy(format!("{who} {}", self.at(path)))
-    }
-
-    pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {
-        Error::Blocked {
-            object: self.at(path),
-            reason: reason.to_string(),
-        }
-    }
-
-    /// A path as errors name it.
-    pub(super) fn at(&self, path: &SharePath) -> String {
-        let host = self.base.server.host.escape_debug();
-        format!(r"\\{host}\{}{path}", self.base.share)
+        Error::Busy(format!("{who} {}", self.base.at(path)))
     }
 
     /// The id of the base folder, or of one above it.
-    fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
-        let Some(above) = self.ids.last() else {
-            return Ok(self.share.stat(path, self.by)?.id);
-        };
-        match self.folder_in(path, *above)? {
-            End::Folder(id) => Ok(id),
-            End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
-            End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
+    fn base_folder(&self, path: &SharePath, looked: smb::Result<Listing>) -> Result<FileId, Error> {
+        if self.ids.is_empty() {
+            return Ok(looked?.id);
         }
+        match self.end(path, looked, self.base_id)? {
+            End::Folder(id) => Ok(id),
+            End::Missing => Err(self.no_base(path, Failure::NotFound)),
+            End::File => Err(self.no_base(path, Failure::NotAFolder)),
+        }
+    }
+
+    fn no_base(&self, path: &SharePath, failure: Failure) -> Error {
+        let missing = self.failed(path, failure);
+        Error::Invalid(format!("the base folder is missing: {missing}"))
     }
 
     pub(super) fn failed(&self, path: &SharePath, failure: Failure) -> smb::Error {
         smb::Error {
             operation: Operation::Stat,
-            object: self.at(path),
+            object: self.base.at(path),
             failure,
         }
     }

@@ -1,16 +1,15 @@
 //! Makes a volume: its record, its folder, then the record again, with the folder's id.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use smb::{Failure, FileId, Share, SharePath};
+use smb::{Failure, FileId, SharePath};
 
 use super::call::{Call, Files};
-use super::names::{Key, RECORDS, fold, text};
+use super::names::{fold, text};
 use super::place::{End, Found, Place};
-use super::record::{Held, Origin, Record, State};
+use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Create, Created, Error, Volumes};
+use super::{Create, Created, Error, Volumes, exists};
 
 /// What a call knows of the volume that it makes.
 struct Making<'a> {
@@ -23,21 +22,15 @@ struct Making<'a> {
     made: Option<(SharePath, FileId)>,
 }
 
-pub(super) fn create(
-    volumes: &Volumes,
-    share: &mut (dyn Share + Send),
-    volume: &Create,
-    by: Instant,
-) -> Result<(Created, bool), Error> {
-    let mut call = Call::new(share, &volume.base, by)?;
+pub(super) fn create(call: &mut Call<'_>, volume: &Create) -> Result<Created, Error> {
     let mut making = Making {
-        volumes,
+        volumes: call.volumes,
         volume,
-        files: call.files(&Key::of(&volume.name))?,
-        is_first: true,
+        files: call.files(&volume.name)?,
+        is_first: false,
         made: None,
     };
-    if !call.has_records {
+    if call.record_ids.is_empty() {
         call.make_records()?;
     }
     let lock = making.files.lock.clone();
@@ -45,16 +38,16 @@ pub(super) fn create(
     if made.is_err() {
         call.unmake_records();
     }
-    made.map(|origin| (origin.into(), call.is_clean))
+    made
 }
 
 impl Making<'_> {
-    fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+    fn run(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let own = call.read(&self.files)?;
+        self.is_first = own.is_none();
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             self.check(&record)?;
             self.volumes.remember(self.volume);
-            self.is_first = false;
             if let State::Ready(held) = &record.state
                 && self.still_has(call, held)?
             {
@@ -62,6 +55,7 @@ impl Making<'_> {
             }
         }
         let made = self.make(call);
+        call.discard_aside();
         if made.is_err() && self.is_first && !call.is_unsure {
             self.take_back(call);
         }
@@ -72,7 +66,7 @@ impl Making<'_> {
     fn check(&self, record: &Record) -> Result<(), Error> {
         let name = text(&self.volume.name);
         if let Some(difference) = record.difference(self.volume) {
-            return Err(Error::Exists { name, difference });
+            return Err(exists(&name, &difference));
         }
         match record.state {
             State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
@@ -85,14 +79,13 @@ impl Making<'_> {
         Ok(found.end == End::Folder(FileId(held.id)))
     }
 
-    fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+    fn make(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let intent = Record::intent(self.volume);
-        let aside = call.write_aside(&self.files, &intent)?;
-        let volumes = self.volumes;
-        let found = call.decide(volumes, &self.volume.folder, |call, known| {
-            let found = self.allow(call, known)?;
-            volumes.remember(self.volume);
-            call.put(&self.files, aside)?;
+        call.write_aside(&self.files, &intent)?;
+        let found = call.decide(&self.files, &self.volume.folder, |call, known, found| {
+            self.allow(call, known, &found)?;
+            self.volumes.remember(self.volume);
+            call.put(&self.files)?;
             Ok(found)
         })?;
         let held = self.folder(call, found)?;
@@ -101,22 +94,20 @@ impl Making<'_> {
         Ok(origin)
     }
 
-    /// Whether the folder can be this volume's now, and what is there.
-    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>]) -> Result<Found, Error> {
+    /// Whether the folder can be this volume's now.
+    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>], found: &Found) -> Result<(), Error> {
         let folder = &self.volume.folder;
-        let found = call.find(folder.path())?;
-        call.prove(self.volumes, &found)?;
-        if found.is_in(&call.record_ids) {
-            return Err(Error::HoldsRecords(call.at(&found.path)));
+        call.prove(found)?;
+        // A base folder inside of a volume would go with it.
+        if found.holds_records || found.is_in(&call.record_ids) {
+            return Err(holds_records(call, &found.path));
         }
-        match found.end {
-            End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
-            End::Folder(_) => self.refuse_records_in(call, &found.path)?,
-            End::Missing => {}
+        if found.end == End::File {
+            return Err(call.failed(&found.path, Failure::NotAFolder).into());
         }
         let place = found.place(&call.base.path, folder);
         let base = base_place(call);
-        for known in known.iter().filter(|known| known.key != self.files.own) {
+        for known in known {
             let Ok(other) = &known.volume else {
                 continue;
             };
@@ -125,30 +116,21 @@ impl Making<'_> {
             }
             let is_here = !matches!(other.state, State::Deleting(_));
             if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
-                return Err(Error::BaseInVolume {
-                    base: call.base.to_string(),
-                    volume: other.name.clone(),
-                    records: call.at(&known.file),
-                });
+                let (volume, records) = (&other.name, call.base.at(&known.file));
+                return Err(Error::Invalid(format!(
+                    "the base folder {} lies in volume {volume}, whose record is in {records}",
+                    call.base
+                )));
             }
             let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
             if !is_here && overlaps && other.is_unmoved(call)? {
-                let (volume, path) = (&other.name, call.at(&other.path));
+                let (volume, path) = (&other.name, call.base.at(&other.path));
                 return Err(Error::Busy(format!(
                     "volume {volume} is being deleted, and its folder {path} is not moved away yet"
                 )));
             }
         }
-        Ok(found)
-    }
-
-    /// A base folder inside of a volume would go with it.
-    fn refuse_records_in(&self, call: &mut Call<'_>, path: &SharePath) -> Result<(), Error> {
-        let records = call.below(path, RECORDS)?;
-        match call.stat(&records)? {
-            Some(_) => Err(Error::HoldsRecords(call.at(path))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Makes the folder, and those above it that are missing.
@@ -157,7 +139,11 @@ impl Making<'_> {
         let mut ids = call.make_missing(found, &mut self.made)?;
         let is_new = self.made.as_ref().is_some_and(|(made, _)| *made == path);
         let is_own = is_new || self.volume.folder.is_named(&self.volume.name);
-        let origin = if is_own { Origin::Made } else { Origin::Found };
+        let origin = if is_own {
+            Created::Made
+        } else {
+            Created::Found
+        };
         let id = ids.pop().unwrap_or(call.base_id);
         Ok(Held::new(id, origin, &ids))
     }
@@ -168,13 +154,20 @@ impl Making<'_> {
             if let Some((path, id)) = &self.made {
                 call.share.remove(path, *id, call.by)?;
             }
-            call.remove(&self.files.record)?;
-            call.remove(&self.files.aside)
+            call.clear(&self.files.record)?;
+            call.clear(&self.files.aside)
         };
         if remove().is_ok() {
             self.volumes.forget(&self.volume.name);
         }
     }
+}
+
+fn holds_records(call: &Call<'_>, path: &SharePath) -> Error {
+    let path = call.base.at(path);
+    Error::Invalid(format!(
+        "{path} holds records of volumes, so it can be no volume"
+    ))
 }
 
 /// The base folder, as records may name it.

@@ -4,16 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{
-    Existing, Failure, FileId, Kind, Limits, Name, Share, SharePath, Visibility, remove_content,
-};
+use smb::{Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, remove_content};
+use transport::Code;
 
 use super::call::{Call, Files};
-use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
+use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
-use super::record::{Held, Origin, Record, State};
+use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Class, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+use super::{Created, Delete, Deleted, Error, Left, Policy, Unrecorded};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
@@ -25,13 +24,13 @@ const LIMITS: Limits = Limits {
     entries: 1_000,
 };
 
-/// A volume that is being deleted.
+/// How many entries of a folder without a record are looked through for a `.wincsi`.
+const MOST_LOOKED_THROUGH: usize = 1_000_000;
+
 struct Deleting<'a> {
-    volumes: &'a Volumes,
     volume: &'a Delete,
     name: Name,
     files: Files,
-    key: Key,
 }
 
 /// What is known of the volume's record.
@@ -44,8 +43,8 @@ enum Own {
 
 /// What was decided about the folder.
 enum Decided {
-    /// It is to go, and is where its content may go.
-    Moved(FileId),
+    /// It is to go, and is where its content may go; open if this call moved it.
+    Moved(FileId, Option<OpenFile>),
     Ended(Deleted),
 }
 
@@ -61,35 +60,24 @@ impl Own {
     }
 }
 
-pub(super) fn delete(
-    volumes: &Volumes,
-    share: &mut (dyn Share + Send),
-    volume: &Delete,
-    by: Instant,
-) -> Result<(Deleted, bool), Error> {
-    let mut call = Call::new(share, &volume.base, by)?;
-    let name = volume
-        .name
-        .clone()
-        .map_or_else(|| named_for(&volume.folder), Ok);
-    let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
-    let key = Key::of(&name);
+pub(super) fn delete(call: &mut Call<'_>, volume: &Delete) -> Result<Deleted, Error> {
+    let name = volume.name.clone();
+    let name = name.map_or_else(|| named_for(&volume.folder), Ok);
+    let name = name.map_err(|error| call.base.blocked(volume.folder.path(), error))?;
     let deleting = Deleting {
-        volumes,
         volume,
-        files: call.files(&key)?,
+        files: call.files(&name)?,
         name,
-        key,
     };
-    if !call.has_records {
-        if let Some(deleted) = deleting.without_records(&mut call)? {
-            return Ok((deleted, call.is_clean));
+    if call.record_ids.is_empty() {
+        if let Some(deleted) = deleting.without_records(call)? {
+            return Ok(deleted);
         }
         call.make_records()?;
     }
     let deleted = call.locked(&deleting.files.lock, |call| deleting.run(call));
     call.unmake_records();
-    deleted.map(|deleted| (deleted, call.is_clean))
+    deleted
 }
 
 impl Deleting<'_> {
@@ -99,11 +87,15 @@ impl Deleting<'_> {
             Ok(Some(record)) if record.is_of(&self.volume.folder) => Own::Record(record),
             Ok(Some(_)) => Own::OtherFolder,
             // It stops deletes, and this is none.
-            Err(error) if self.keeps() && error.class() == Class::Blocked => Own::OtherFolder,
+            Err(error) if self.keeps() && error.code() == Code::FailedPrecondition => {
+                Own::OtherFolder
+            }
             Err(error) => return Err(error),
         };
-        match self.decided(call, &own)? {
-            Decided::Moved(id) => self.finish(call, id),
+        let decided = self.decided(call, &own);
+        call.discard_aside();
+        match decided? {
+            Decided::Moved(id, open) => self.finish(call, id, open),
             Decided::Ended(deleted) => {
                 self.forget(call, own, &deleted)?;
                 Ok(deleted)
@@ -127,9 +119,9 @@ impl Deleting<'_> {
                 let left = Record::new(&self.name, &self.volume.folder).with(State::Left);
                 call.write(&self.files, &left)?;
             }
-            Own::None | Own::Record(_) => call.remove(&self.files.record)?,
+            Own::None | Own::Record(_) => call.clear(&self.files.record)?,
         }
-        call.remove(&self.files.aside)
+        call.clear(&self.files.aside)
     }
 
     fn keeps(&self) -> bool {
@@ -151,14 +143,31 @@ impl Deleting<'_> {
             let found = call.find(folder.path())?;
             if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
                 // Base folders may lie in it. That may take long, and so it is done before the locks.
-                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                let mut left = MOST_LOOKED_THROUGH;
+                if holds_records(call, &found.path, id, LIMITS.depth, &mut left)? {
                     return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
                 }
             }
         }
-        call.decide(self.volumes, folder, |call, known| {
-            self.decide(call, own, known)
+        self.prepare(call, own)?;
+        call.decide(&self.files, folder, |call, known, found| {
+            self.decide(call, own, known, &found)
         })
+    }
+
+    /// Writes the record of a volume that probably goes, before other calls have to wait for that.
+    fn prepare(&self, call: &mut Call<'_>, own: &Own) -> Result<(), Error> {
+        match own {
+            Own::Record(record) => match &record.state {
+                State::Ready(held) if held.origin == Created::Made => {
+                    let state = State::Deleting(held.clone());
+                    let record = record.clone().without_parameters().with(state);
+                    call.write_aside(&self.files, &record)
+                }
+                _ => Ok(()),
+            },
+            Own::None | Own::OtherFolder => Ok(()),
+        }
     }
 
     fn gone(&self) -> Deleted {
@@ -174,7 +183,7 @@ impl Deleting<'_> {
             return Ok(Some(Deleted::Left(reason)));
         }
         let found = call.find(self.volume.folder.path())?;
-        call.prove(self.volumes, &found)?;
+        call.prove(&found)?;
         Ok(match (found.end, self.volume.unrecorded) {
             (End::Missing, _) => Some(self.gone()),
             (_, Unrecorded::Keep) => Some(Deleted::Left(Left::Unrecorded)),
@@ -193,7 +202,10 @@ impl Deleting<'_> {
             Own::OtherFolder => return Ok(None),
         };
         match (self.moved(call)?, held) {
-            (Some(found), Some(held)) if found.0 == held.id => Ok(Some(Decided::Moved(found))),
+            (Some(found), Some(held)) if found.0 == held.id => {
+                call.clear(&self.files.aside)?;
+                Ok(Some(Decided::Moved(found, None)))
+            }
             (Some(found), None) => {
                 // Its record went, and before that all that was in it.
                 call.share.remove(&self.files.moved, found, call.by)?;
@@ -216,7 +228,7 @@ impl Deleting<'_> {
             above = match call.folder_in(path, above)? {
                 End::Folder(id) => id,
                 End::Missing => return Ok(None),
-                End::File => return Err(call.blocked(path, "it is no folder")),
+                End::File => return Err(call.base.blocked(path, "it is no folder")),
             };
         }
         Ok(Some(above))
@@ -228,20 +240,20 @@ impl Deleting<'_> {
         call: &mut Call<'_>,
         own: &Own,
         known: &[Arc<Known>],
+        found: &Found,
     ) -> Result<Decided, Error> {
-        let found = call.find(self.volume.folder.path())?;
         // A record that has the id of a folder was written when that was no link.
         if !own.has(found.end) {
-            call.prove(self.volumes, &found)?;
+            call.prove(found)?;
         }
-        let id = match self.allow(&found, own) {
+        let id = match self.allow(found, own) {
             Ok(id) => id,
             Err(deleted) => return Ok(Decided::Ended(deleted)),
         };
-        if self.is_shared(call, &found, known)? {
+        if self.is_shared(call, found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if found.is_in(&call.record_ids) || holds_records(call, &found.path, id, 0)? {
+        if found.is_in(&call.record_ids) || found.holds_records {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {
@@ -249,7 +261,7 @@ impl Deleting<'_> {
             Own::None | Own::OtherFolder => Record::new(&self.name, &self.volume.folder),
         };
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
-        let state = State::Deleting(Held::new(id, Origin::Made, above));
+        let state = State::Deleting(Held::new(id, Created::Made, above));
         if record.state != state {
             call.write(&self.files, &record.without_parameters().with(state))?;
         }
@@ -282,13 +294,13 @@ impl Deleting<'_> {
             (State::Creating, Some(id)) => Ok(id),
             (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
                 match held.origin {
-                    Origin::Made => Ok(id),
-                    Origin::Found => left(Left::Found),
+                    Created::Made => Ok(id),
+                    Created::Found => left(Left::Found),
                 }
             }
             // It was moved away: this folder came after it.
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
-            (State::Ready(held), _) if held.origin == Origin::Found => left(Left::Found),
+            (State::Ready(held), _) if held.origin == Created::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
             (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
         }
@@ -302,10 +314,10 @@ impl Deleting<'_> {
         known: &[Arc<Known>],
     ) -> Result<bool, Error> {
         let place = found.place(&call.base.path, &self.volume.folder);
-        for known in known.iter().filter(|known| known.key != self.files.own) {
+        for known in known {
             let other = known.volume.as_ref().map_err(|reason| {
                 let reason = format!("{reason}; no volume beside it can be deleted");
-                call.blocked(&known.file, reason)
+                call.base.blocked(&known.file, reason)
             })?;
             let overlaps = match other.state {
                 State::Ready(_) => other.place.overlaps(&place),
@@ -318,7 +330,7 @@ impl Deleting<'_> {
                 State::Left => false,
             };
             if overlaps {
-                let (path, name) = (call.at(&found.path), &other.name);
+                let (path, name) = (call.base.at(&found.path), &other.name);
                 tracing::info!("{path} is volume {name}'s too");
                 return Ok(true);
             }
@@ -333,19 +345,22 @@ impl Deleting<'_> {
         id: FileId,
     ) -> Result<Decided, Error> {
         let to = &self.files.moved;
-        let moved = match call.share.rename(path, id, to, Existing::Refuse, call.by) {
+        let moved = match call.share.take(path, id, to, Existing::Refuse, call.by) {
             Err(error) if error.failure == Failure::NotFound => {
-                call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
-                call.share.rename(path, id, to, Existing::Refuse, call.by)
+                match call.share.make_folder(&call.deleted, call.by) {
+                    Err(error) if error.failure != Failure::Exists => return Err(error.into()),
+                    Ok(_) | Err(_) => {}
+                }
+                call.share.take(path, id, to, Existing::Refuse, call.by)
             }
             // An empty folder may be there of an earlier volume of this name.
             Err(error) if error.failure == Failure::Exists => {
-                call.remove(to)?;
-                call.share.rename(path, id, to, Existing::Refuse, call.by)
+                call.clear(to)?;
+                call.share.take(path, id, to, Existing::Refuse, call.by)
             }
             moved => moved,
         };
-        Ok(moved.map(|()| Decided::Moved(id))?)
+        Ok(Decided::Moved(id, Some(moved?)))
     }
 
     /// No archive takes the place of another.
@@ -357,18 +372,18 @@ impl Deleting<'_> {
         let last = names.pop().unwrap_or_default();
         let above = names
             .iter()
-            .try_fold(SharePath::root(), |path, name| call.below(&path, name))?;
+            .try_fold(SharePath::root(), |path, name| call.base.below(&path, name))?;
         let above = call.find(&above)?;
-        call.prove(self.volumes, &above)?;
+        call.prove(&above)?;
         let folder = above.path.clone();
         call.make_missing(above, &mut None)?;
-        let (name, key) = (text(&self.name), self.key.text());
+        let (name, key) = (text(&self.name), &self.files.key);
         let others = format!("{ARCHIVED}{key}-{:x}", id.0);
         for to in [
-            call.below(&folder, &last),
-            call.below(&folder, &format!("{last}-{name}")),
+            call.base.below(&folder, &last),
+            call.base.below(&folder, &format!("{last}-{name}")),
             // Where these are taken, or too long.
-            call.below(&call.base.path, &others),
+            call.base.below(&call.base.path, &others),
         ] {
             let Ok(to) = to else { continue };
             match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
@@ -378,11 +393,18 @@ impl Deleting<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(call.blocked(path, "each name that its archive could have is taken"))
+        Err(call
+            .base
+            .blocked(path, "each name that its archive could have is taken"))
     }
 
     /// Removes what was moved away, in rounds, of which each has a deadline.
-    fn finish(&self, call: &mut Call<'_>, id: FileId) -> Result<Deleted, Error> {
+    fn finish(
+        &self,
+        call: &mut Call<'_>,
+        id: FileId,
+        open: Option<OpenFile>,
+    ) -> Result<Deleted, Error> {
         let path = &self.files.moved;
         let mut rounds = 0;
         let removed = loop {
@@ -397,12 +419,15 @@ impl Deleting<'_> {
             }
         };
         if removed.unproved > 0 {
-            let path = call.at(path);
+            let path = call.base.at(path);
             tracing::warn!("{path}: of its folders only their kind shows that they are no links");
         }
-        call.remove(&self.files.record)?;
-        call.remove(&self.files.aside)?;
-        match call.share.remove(path, id, call.by) {
+        call.clear(&self.files.record)?;
+        let gone = match open {
+            Some(folder) => call.share.discard(folder, call.by),
+            None => call.share.remove(path, id, call.by),
+        };
+        match gone {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(call.failed(path, Failure::HiddenContent).into())
             }
@@ -416,24 +441,29 @@ fn holds_records(
     call: &mut Call<'_>,
     path: &SharePath,
     id: FileId,
-    depth: usize,
+    depth: u64,
+    left: &mut usize,
 ) -> Result<bool, Error> {
-    if call.stat(&call.below(path, RECORDS)?)?.is_some() {
+    if call.stat(&call.base.below(path, RECORDS)?)?.is_some() {
         return Ok(true);
     }
     if depth == 0 {
         return Ok(false);
     }
     call.by = Instant::now() + ROUND;
-    for entry in call.list_whole(path)?.entries {
-        let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
+    let entries = call.list_whole(path)?.entries;
+    *left = left.checked_sub(entries.len()).ok_or_else(|| {
+        let reason = format!("it has more than {MOST_LOOKED_THROUGH} entries to look through");
+        call.base.blocked(path, reason)
+    })?;
+    for entry in entries {
+        if entry.kind != Kind::Folder {
             continue;
-        };
-        let inner = path
-            .join(&name)
-            .map_err(|error| call.blocked(path, error))?;
+        }
+        let inner = path.join(&entry.name);
+        let inner = inner.map_err(|error| call.base.blocked(path, error))?;
         if let End::Folder(inner_id) = call.folder_in(&inner, id)?
-            && holds_records(call, &inner, inner_id, depth - 1)?
+            && holds_records(call, &inner, inner_id, depth - 1, left)?
         {
             return Ok(true);
         }

@@ -16,10 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use smb::{FileId, Name, Server, Share, SharePath};
+use serde::{Deserialize, Serialize};
+use smb::{FileId, Listing, Name, Server, Share, SharePath};
 
 use self::call::Call;
-pub use self::error::{Class, Error};
+pub use self::error::Error;
 pub use self::names::{Folder, FolderError};
 use self::place::End;
 use self::records::Seen;
@@ -39,17 +40,17 @@ pub struct Volumes {
 
 /// Opens connections to the share of one call, as its user.
 pub trait Connector: Send + Sync + 'static {
-    /// A connection that works: a new one, or one that came back and still answers.
-    ///
-    /// # Errors
-    /// Those of [`RemoteShare::open`](smb::RemoteShare::open).
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>>;
+    /// A connection, new or given back before, which has just looked at these folders.
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected>;
 
     /// Takes a connection back that holds no lock and had no failure that ends it, for the next call.
     fn give_back(&self, connection: Box<dyn Share + Send>) {
         drop(connection);
     }
 }
+
+/// A connection to a share, and what a look at some folders found.
+pub type Connected = (Box<dyn Share + Send>, Vec<smb::Result<Listing>>);
 
 /// A base folder: volumes are folders in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,6 @@ pub struct Base {
     pub path: SharePath,
 }
 
-/// A volume to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
     pub name: Name,
@@ -102,16 +102,16 @@ pub enum Unrecorded {
     DeleteIfNone,
 }
 
-/// What a create did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a volume came by its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Created {
-    /// The folder is the volume's own.
+    /// It is the volume's own.
     Made,
-    /// The folder was there before: a delete leaves it.
+    /// It was there before: a delete leaves it.
     Found,
 }
 
-/// What a delete did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// The folder is gone, with all that was in it, now or before.
@@ -125,42 +125,19 @@ pub enum Deleted {
 /// Why a folder stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Left {
-    /// The class says so.
     Retained,
-    /// The handle has an unknown policy.
     UnknownPolicy,
-    /// It was there before the volume.
     Found,
-    /// Another volume has it, has a folder in it, or has a folder that it lies in.
     Shared,
-    /// It holds the records of volumes.
     HoldsRecords,
-    /// It has no record.
     Unrecorded,
-    /// It is another folder than the record's.
     Replaced,
-}
-
-/// A failed create, and whether something of the volume may be on the share because of this process.
-#[derive(Debug)]
-pub struct CreateError {
-    pub error: Error,
-    pub leftover: Leftover,
-}
-
-/// See [`CreateError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leftover {
-    Nothing,
-    Possible,
 }
 
 /// Is called for each folder that stays, also after the call's end.
 pub type OnLeft = Box<dyn Fn(&Delete, Left) + Send + Sync>;
 
 impl Volumes {
-    /// Without any volumes yet.
-    #[must_use]
     pub fn new(on_left: OnLeft) -> Arc<Self> {
         Arc::new(Self {
             on_left,
@@ -172,27 +149,7 @@ impl Volumes {
         })
     }
 
-    /// Makes a volume's folder, or finds that it is made.
-    ///
-    /// # Errors
-    /// Any; `Exists` is the one after which a repetition can never succeed.
-    pub fn create(
-        &self,
-        connector: &dyn Connector,
-        volume: &Create,
-        by: Instant,
-    ) -> Result<Created, CreateError> {
-        self.try_create(connector, volume, by)
-            .map_err(|error| CreateError {
-                error,
-                leftover: self.leftover(&volume.name),
-            })
-    }
-
     /// Deletes a volume's folder. If that takes longer than the call, it goes on: the same call waits for it.
-    ///
-    /// # Errors
-    /// Any but `Exists` and `BaseInVolume`.
     pub fn delete(
         self: &Arc<Self>,
         connector: Arc<dyn Connector>,
@@ -212,18 +169,27 @@ impl Volumes {
         job.wait(&name, by)
     }
 
-    /// Whether this process may have left something of a volume on a share: then failures that a caller finds itself are
-    /// not final either.
-    #[must_use]
-    pub fn leftover(&self, name: &Name) -> Leftover {
-        if lock(&self.begun).contains_key(&names::text(name)) {
-            Leftover::Possible
-        } else {
-            Leftover::Nothing
-        }
+    /// Whether a volume's folder is there, for callers who only look.
+    pub fn has(
+        &self,
+        connector: &dyn Connector,
+        base: &Base,
+        folder: &Folder,
+        by: Instant,
+    ) -> Result<bool, Error> {
+        let found = self.over((connector, base, by), |call| call.find(folder.path()))?;
+        Ok(matches!(found.end, End::Folder(_)))
     }
 
-    fn try_create(
+    /// Whether this process may have left something of a volume on a share: then failures that a caller finds itself are
+    /// not final either.
+    pub fn may_have_left(&self, name: &Name) -> bool {
+        lock(&self.begun).contains_key(&names::text(name))
+    }
+
+    /// Makes a volume's folder, or finds that it is made. `Exists` is the one failure after which a repetition can never
+    /// succeed.
+    pub fn create(
         &self,
         connector: &dyn Connector,
         volume: &Create,
@@ -231,22 +197,19 @@ impl Volumes {
     ) -> Result<Created, Error> {
         let name = names::text(&volume.name);
         if names::is_reserved(&volume.base.path) {
-            return Err(Error::ReservedBase(volume.base.to_string()));
+            let base = format!("the base folder {}", volume.base);
+            let lies = "lies in an archive or in the records of volumes";
+            return Err(Error::Invalid(format!("{base} {lies}")));
         }
-        let _turn = self
-            .running
-            .wait(&title(&volume.base, &name), Instant::now())?;
+        let title = title(&volume.base, &name);
+        let _turn = self.running.wait(&title, Instant::now())?;
         let before = lock(&self.begun).get(&name).cloned();
-        if let Some(base) = before.filter(|base| *base != records::key(&volume.base)) {
-            let difference = format!("the base folder {base}");
-            return Err(Error::Exists { name, difference });
+        if let Some(base) = before.filter(|base| *base != volume.base.key()) {
+            return Err(exists(&name, &format!("the base folder {base}")));
         }
-        let mut share = connector.open(by)?;
-        let (created, is_clean) = create::create(self, &mut *share, volume, by)?;
-        if is_clean {
-            connector.give_back(share);
-        }
-        Ok(created)
+        self.over((connector, &volume.base, by), |call| {
+            create::create(call, volume)
+        })
     }
 
     fn run_delete(
@@ -259,13 +222,11 @@ impl Volumes {
             (self.on_left)(volume, Left::Unrecorded);
             return Ok(Deleted::Left(Left::Unrecorded));
         }
-        let mut share = connector.open(by)?;
-        let (deleted, is_clean) = delete::delete(self, &mut *share, volume, by)?;
-        if is_clean {
-            connector.give_back(share);
-        }
+        let deleted = self.over((connector, &volume.base, by), |call| {
+            delete::delete(call, volume)
+        })?;
         if let Some(name) = &volume.name
-            && lock(&self.begun).get(&names::text(name)) == Some(&records::key(&volume.base))
+            && lock(&self.begun).get(&names::text(name)) == Some(&volume.base.key())
         {
             self.forget(name);
         }
@@ -275,29 +236,30 @@ impl Volumes {
         Ok(deleted)
     }
 
+    /// Works over a connection. The next call may have it if nothing failed and no lock is held.
+    fn over<T>(
+        &self,
+        (connector, base, by): (&dyn Connector, &Base, Instant),
+        work: impl FnOnce(&mut Call<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (mut share, looked) = connector.open(&Call::first_look(base)?, by)?;
+        let mut call = Call::new(self, (&mut *share, looked), base, by)?;
+        let done = work(&mut call)?;
+        if call.is_clean {
+            connector.give_back(share);
+        }
+        Ok(done)
+    }
+
     /// From here on something of the volume may be on the share.
     fn remember(&self, volume: &Create) {
-        let base = records::key(&volume.base);
+        let base = volume.base.key();
         lock(&self.begun).insert(names::text(&volume.name), base);
     }
 
     fn forget(&self, name: &Name) {
         lock(&self.begun).remove(&names::text(name));
     }
-}
-
-/// Whether a volume's folder is there, for callers who only look.
-///
-/// # Errors
-/// Those of the share; `Link` and a missing base folder among them.
-pub fn exists(
-    share: &mut (dyn Share + Send),
-    base: &Base,
-    folder: &Folder,
-    by: Instant,
-) -> Result<bool, Error> {
-    let found = Call::new(share, base, by)?.find(folder.path())?;
-    Ok(matches!(found.end, End::Folder(_)))
 }
 
 impl Delete {
@@ -310,30 +272,51 @@ impl Delete {
     }
 }
 
-/// A volume, as calls for it have it in common.
-fn title(base: &Base, name: &str) -> String {
-    format!("{name} in {}", records::key(base))
+fn exists(name: &str, difference: &str) -> Error {
+    Error::Exists(format!("volume {name} exists already, with {difference}"))
 }
 
-impl Left {
-    /// The value of the metric's label.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Retained => "retained",
-            Self::UnknownPolicy => "unknown-policy",
-            Self::Found => "found",
-            Self::Shared => "shared",
-            Self::HoldsRecords => "holds-records",
-            Self::Unrecorded => "unrecorded",
-            Self::Replaced => "replaced",
-        }
+/// A volume, as calls for it have it in common.
+fn title(base: &Base, name: &str) -> String {
+    format!("{name} in {}", base.key())
+}
+
+impl Base {
+    /// A path of the share, as errors name it.
+    fn at(&self, path: &SharePath) -> String {
+        let host = self.server.host.escape_debug();
+        format!(r"\\{host}\{}{path}", self.share)
+    }
+
+    /// The base folder, as no two are named.
+    fn key(&self) -> String {
+        self.key_of(&self.path)
+    }
+
+    /// A path of the share, as no two are named.
+    fn key_of(&self, path: &SharePath) -> String {
+        let Server { host, port } = &self.server;
+        let names: Vec<String> = path.names().iter().map(names::fold).collect();
+        let (host, share, path) = (
+            host.to_lowercase(),
+            names::fold(&self.share),
+            names.join("/"),
+        );
+        format!("{host}:{port}/{share}/{path}")
+    }
+
+    fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
+        let path = Name::new(name).and_then(|name| folder.join(&name));
+        path.map_err(|error| self.blocked(folder, error))
+    }
+
+    fn blocked(&self, path: &SharePath, reason: impl fmt::Display) -> Error {
+        Error::Blocked(format!("{}: {reason}", self.at(path)))
     }
 }
 
 impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.server.host.escape_debug();
-        write!(f, r"\\{host}\{}{}", self.share, self.path)
+        f.write_str(&self.at(&self.path))
     }
 }

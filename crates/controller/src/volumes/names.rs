@@ -13,7 +13,6 @@ pub(super) const ARCHIVED: &str = "archived-";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder(SharePath);
 
-/// Why a path is no volume's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderError {
     #[error("it is the base folder itself")]
@@ -24,13 +23,7 @@ pub enum FolderError {
     Archive,
 }
 
-/// What the files of a volume are named in `.wincsi`: its name if no two servers read that differently, else a hash.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key(String);
-
 impl Folder {
-    /// # Errors
-    /// If no volume may have this folder.
     pub fn new(path: SharePath) -> Result<Self, FolderError> {
         let names: Vec<String> = path.names().iter().map(fold).collect();
         let first = names.first().ok_or(FolderError::Empty)?;
@@ -44,7 +37,6 @@ impl Folder {
     }
 
     /// Its path below the base folder.
-    #[must_use]
     pub fn path(&self) -> &SharePath {
         &self.0
     }
@@ -55,24 +47,14 @@ impl Folder {
     }
 }
 
-impl Key {
-    /// Of a volume's name.
-    pub(super) fn of(volume: &Name) -> Self {
-        let text = text(volume);
-        // Windows's names of devices are shorter, the hashes longer.
-        let is_plain = (5..=64).contains(&text.len())
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-        if is_plain {
-            Self(text)
-        } else {
-            Self(format!("sha256-{}", hash(volume.units())))
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.0
+/// What the files of a volume are named in `.wincsi`: its name if no two servers read that differently, else a hash.
+pub(super) fn key(volume: &Name) -> String {
+    let text = text(volume);
+    let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    // Windows's names of devices are shorter, the hashes longer.
+    match (5..=64).contains(&text.len()) && text.bytes().all(is_plain) {
+        true => text,
+        false => format!("sha256-{}", hash(volume.units())),
     }
 }
 
@@ -125,7 +107,7 @@ pub(super) fn path_text(path: &SharePath) -> String {
 mod tests {
     use smb::{Name, SharePath};
 
-    use super::{Folder, FolderError, Key, fold};
+    use super::{Folder, FolderError, fold, key};
 
     #[test]
     fn folders_of_records_and_archives_are_refused() {
@@ -149,11 +131,9 @@ mod tests {
     #[test]
     fn each_name_has_a_key_of_its_own() {
         let names = ["pvc-1", "Pvc-1", "pvc_1", "nul", "\u{e4}", "p\u{28}vc-1"];
-        let mut keys: Vec<String> = names
-            .map(|name| Key::of(&Name::new(name).unwrap()).text().to_owned())
-            .to_vec();
-        let hashed = Name::new(&keys[1]).unwrap();
-        keys.push(Key::of(&hashed).text().to_owned());
+        let key = |name: &str| key(&Name::new(name).unwrap());
+        let mut keys = names.map(key).to_vec();
+        keys.push(key(&keys[1]));
         assert_eq!(keys[0], "pvc-1");
         assert!(keys.iter().all(|key| key.len() < 80 && key.is_ascii()));
         keys.sort();

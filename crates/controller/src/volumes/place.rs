@@ -1,12 +1,11 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, Kind, SharePath, Visibility};
+use smb::{Failure, FileId, Listing, SharePath};
 
+use super::Error;
 use super::call::{Call, prefixes};
 use super::names::{Folder, fold};
-use super::records::place_key;
 use super::running::lock;
-use super::{Error, Volumes};
 
 /// How many folders are remembered that are no links.
 const MOST_PROVEN: usize = 10_000;
@@ -30,6 +29,8 @@ pub(super) struct Found {
     /// The ids of the folders from the share's own down that are there, the folder's own last if it is.
     pub(super) ids: Vec<FileId>,
     pub(super) end: End,
+    /// Whether a `.wincsi` is in it, where that was asked.
+    pub(super) holds_records: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,21 +102,42 @@ impl Found {
 impl Call<'_> {
     /// What is at a path below the base folder. A folder is taken for one only if its `..` is the folder above.
     pub(super) fn find(&mut self, below: &SharePath) -> Result<Found, Error> {
+        let paths = self.on_the_way(below)?;
+        let looked = self.share.look(&paths, self.by)?;
+        self.found(&paths, looked)
+    }
+
+    /// The paths from below the base folder down to another one.
+    pub(super) fn on_the_way(&self, below: &SharePath) -> Result<Vec<SharePath>, Error> {
+        let mut path = self.base.path.clone();
+        let paths = below.names().iter().map(|name| {
+            let next = path.join(name);
+            path = next.map_err(|error| self.base.blocked(&path, error))?;
+            Ok(path.clone())
+        });
+        paths.collect()
+    }
+
+    /// What looks at each of these paths found.
+    pub(super) fn found(
+        &self,
+        paths: &[SharePath],
+        looked: Vec<smb::Result<Listing>>,
+    ) -> Result<Found, Error> {
         let mut found = Found {
-            path: self.base.path.clone(),
+            path: paths.last().unwrap_or(&self.base.path).clone(),
             ids: self.ids.clone(),
             end: End::Folder(self.base_id),
+            holds_records: false,
         };
-        for name in below.names() {
-            let path = found.path.join(name);
-            found.path = path.map_err(|error| self.blocked(&found.path, error))?;
+        for (path, looked) in paths.iter().zip(looked) {
             if let End::Folder(above) = found.end {
-                found.end = self.folder_in(&found.path, above)?;
+                found.end = self.end(path, looked, above)?;
             }
             if let End::Folder(id) = found.end {
                 // A link to a folder above.
                 if found.ids.contains(&id) {
-                    return Err(self.failed(&found.path, Failure::Link).into());
+                    return Err(self.failed(path, Failure::Link).into());
                 }
                 found.ids.push(id);
             }
@@ -125,11 +147,11 @@ impl Call<'_> {
 
     /// Refuses links that the rule of `..` does not see: those to a folder beside them, which lists twice then. Once is
     /// enough for a path and id: a link that came since leads to the same folder.
-    pub(super) fn prove(&mut self, volumes: &Volumes, found: &Found) -> Result<(), Error> {
+    pub(super) fn prove(&mut self, found: &Found) -> Result<(), Error> {
         let paths = prefixes(&found.path).into_iter().zip(&found.ids);
         for (path, id) in paths.skip(self.ids.len()) {
-            let key = (place_key(self.base, &path), *id);
-            if lock(&volumes.proven).contains(&key) {
+            let key = (self.base.key_of(&path), *id);
+            if lock(&self.volumes.proven).contains(&key) {
                 continue;
             }
             let above = path.parent().unwrap_or_default();
@@ -138,7 +160,7 @@ impl Call<'_> {
             if same.count() != 1 {
                 return Err(self.failed(&path, Failure::Link).into());
             }
-            let mut proven = lock(&volumes.proven);
+            let mut proven = lock(&self.volumes.proven);
             if proven.len() >= MOST_PROVEN {
                 proven.clear();
             }
@@ -156,12 +178,12 @@ impl Call<'_> {
         let mut ids = found.ids;
         for path in prefixes(&found.path).into_iter().skip(ids.len()) {
             let above = ids.last().copied().unwrap_or(self.base_id);
-            let new = match self.share.make_folder(&path, Visibility::Shown, self.by) {
+            let new = match self.share.make_folder(&path, self.by) {
                 Ok(id) => Some(id),
                 Err(error) if error.failure == Failure::Exists => None,
                 Err(error) => {
                     // It may have failed after the folder was made.
-                    self.is_unsure = self.stat(&path).is_ok_and(|entry| entry.is_some());
+                    self.is_unsure = self.stat(&path).is_ok_and(|there| there.is_some());
                     return Err(error.into());
                 }
             };
@@ -193,32 +215,34 @@ impl Call<'_> {
 
     /// What is at a path, whose folder above has this id.
     pub(super) fn folder_in(&mut self, path: &SharePath, above: FileId) -> Result<End, Error> {
-        // One entry, since `.` and `..` come before it.
-        let listing = match self.share.list(path, 1, self.by) {
-            Ok(listing) => listing,
+        let looked = self.share.look(std::slice::from_ref(path), self.by)?.pop();
+        looked.map_or(Ok(End::Missing), |looked| self.end(path, looked, above))
+    }
+
+    /// What a look found at a path, whose folder above has this id.
+    pub(super) fn end(
+        &self,
+        path: &SharePath,
+        looked: smb::Result<Listing>,
+        above: FileId,
+    ) -> Result<End, Error> {
+        let ids = match looked {
+            Ok(ids) => ids,
             Err(error) if error.failure == Failure::NotFound => return Ok(End::Missing),
             Err(error) if error.failure == Failure::NotAFolder => return Ok(End::File),
             Err(error) => return Err(error.into()),
         };
-        match listing.above {
+        match ids.above {
             Some(found) if found != above => {
                 return Err(self.failed(path, Failure::Link).into());
             }
             Some(_) => {}
             None => tracing::warn!(
                 "{}: the server does not say which folder it is in, so only its kind shows that it is no link",
-                self.at(path)
+                self.base.at(path)
             ),
         }
-        let entry = match listing.itself {
-            Some(id) => return Ok(End::Folder(id)),
-            None => self.share.stat(path, self.by)?,
-        };
-        match entry.kind {
-            Kind::Folder => Ok(End::Folder(entry.id)),
-            Kind::File => Ok(End::File),
-            Kind::Link => Err(self.failed(path, Failure::Link).into()),
-        }
+        Ok(End::Folder(ids.id))
     }
 
     /// The ids at a path, as far as there is something. Those of the base folder are known.
@@ -231,7 +255,7 @@ impl Call<'_> {
         };
         for path in prefixes(path).into_iter().skip(ids.len()) {
             match self.stat(&path)? {
-                Some(entry) => ids.push(entry.id),
+                Some(id) => ids.push(id),
                 None => break,
             }
         }

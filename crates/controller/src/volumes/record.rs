@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smb::{FileId, Name, SharePath};
+use smb::{FileId, LONGEST_FILE, Name, SharePath};
 
-use super::names::{Folder, Key, path_text, text};
+use super::names::{self, Folder, path_text, text};
 use super::{Create, Created};
-
-/// How long a record may be, in bytes.
-pub(super) const LONGEST: u64 = 64 * 1024;
 
 const VERSION: u32 = 1;
 
@@ -32,7 +29,6 @@ pub(super) struct Record {
 pub(super) enum State {
     /// The folder may not be there yet.
     Creating,
-    /// It is there.
     Ready(Held),
     /// It is to be moved away, or was.
     Deleting(Held),
@@ -45,20 +41,11 @@ pub(super) enum State {
 #[serde(deny_unknown_fields)]
 pub(super) struct Held {
     pub(super) id: u64,
-    pub(super) origin: Origin,
+    pub(super) origin: Created,
     /// The ids of the folders above it, from the share's own down.
     pub(super) above: Vec<u64>,
 }
 
-/// How a volume came by its folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Origin {
-    Made,
-    Found,
-}
-
-/// Why a file is no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RecordError {
     #[error("it is no record of a volume (line {line}, column {column})")]
@@ -69,7 +56,7 @@ pub(super) enum RecordError {
     OtherName,
     #[error("its folder cannot be a volume's")]
     Folder,
-    #[error("it would be longer than {LONGEST} bytes")]
+    #[error("it would be longer than {LONGEST_FILE} bytes")]
     TooLong,
 }
 
@@ -92,7 +79,6 @@ impl Record {
         }
     }
 
-    /// The intent to make a volume.
     pub(super) fn intent(volume: &Create) -> Self {
         Self {
             size: volume.size,
@@ -137,12 +123,11 @@ impl Record {
     pub(super) fn encode(&self) -> Result<Vec<u8>, RecordError> {
         let bytes = serde_json::to_vec(self).map_err(|_| RecordError::TooLong)?;
         match u64::try_from(bytes.len()) {
-            Ok(length) if length <= LONGEST => Ok(bytes),
+            Ok(length) if length <= LONGEST_FILE => Ok(bytes),
             _ => Err(RecordError::TooLong),
         }
     }
 
-    /// Reads the record of the volume with this key.
     pub(super) fn parse(bytes: &[u8], key: &str) -> Result<Self, RecordError> {
         // No word of the file: it may be anything.
         let malformed = |error: serde_json::Error| RecordError::Malformed {
@@ -155,7 +140,7 @@ impl Record {
         }
         let record: Self = serde_json::from_slice(bytes).map_err(malformed)?;
         let name = Name::new(&record.name).map_err(|_| RecordError::OtherName)?;
-        if Key::of(&name).text() != key {
+        if names::key(&name) != key {
             return Err(RecordError::OtherName);
         }
         record.folder()?;
@@ -173,21 +158,12 @@ impl State {
 }
 
 impl Held {
-    pub(super) fn new(id: FileId, origin: Origin, above: &[FileId]) -> Self {
+    pub(super) fn new(id: FileId, origin: Created, above: &[FileId]) -> Self {
         let above = above.iter().map(|id| id.0).collect();
         Self {
             id: id.0,
             origin,
             above,
-        }
-    }
-}
-
-impl From<Origin> for Created {
-    fn from(origin: Origin) -> Self {
-        match origin {
-            Origin::Made => Self::Made,
-            Origin::Found => Self::Found,
         }
     }
 }

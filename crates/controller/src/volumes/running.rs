@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Instant;
 
 use super::{Delete, Deleted, Error};
@@ -11,9 +12,13 @@ const MOST_DELETES: usize = 256;
 
 /// What calls work on, by names: volumes, or base folders in which something is decided.
 #[derive(Default)]
-pub(super) struct Turns {
-    taken: Mutex<HashMap<String, Option<Arc<Job>>>>,
-    ended: Condvar,
+pub(super) struct Turns(Mutex<Taken>);
+
+#[derive(Default)]
+struct Taken {
+    names: HashMap<String, Option<Arc<Job>>>,
+    /// Who waits for a name: its end wakes one of them.
+    waiting: Vec<(String, Thread)>,
 }
 
 /// A call that works on something; dropped, it does no more.
@@ -40,16 +45,23 @@ enum Outcome {
 impl Turns {
     /// Begins work on something, as soon as no other call works on it.
     pub(super) fn wait(self: &Arc<Self>, name: &str, by: Instant) -> Result<Turn, Error> {
-        let mut taken = lock(&self.taken);
-        while taken.contains_key(name) {
+        let current = thread::current();
+        loop {
+            let mut taken = lock(&self.0);
+            taken
+                .waiting
+                .retain(|(_, thread)| thread.id() != current.id());
+            if !taken.names.contains_key(name) {
+                return Ok(self.take(&mut taken, name, None));
+            }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(busy(name));
             }
-            let waited = self.ended.wait_timeout(taken, left);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            taken.waiting.push((name.to_owned(), current.clone()));
+            drop(taken);
+            thread::park_timeout(left);
         }
-        Ok(self.take(&mut taken, name, None))
     }
 
     /// Begins a delete, or finds that the same one runs: then there is no turn.
@@ -58,11 +70,11 @@ impl Turns {
         name: &str,
         volume: &Delete,
     ) -> Result<(Arc<Job>, Option<Turn>), Error> {
-        let mut taken = lock(&self.taken);
-        match taken.get(name) {
+        let mut taken = lock(&self.0);
+        match taken.names.get(name) {
             Some(Some(job)) if job.volume == *volume => return Ok((Arc::clone(job), None)),
             Some(_) => return Err(busy(name)),
-            None if taken.values().flatten().count() >= MOST_DELETES => {
+            None if taken.names.values().flatten().count() >= MOST_DELETES => {
                 return Err(Error::Busy(format!("{MOST_DELETES} deletes go on")));
             }
             None => {}
@@ -76,13 +88,8 @@ impl Turns {
         Ok((job, Some(turn)))
     }
 
-    fn take(
-        self: &Arc<Self>,
-        taken: &mut HashMap<String, Option<Arc<Job>>>,
-        name: &str,
-        job: Option<Arc<Job>>,
-    ) -> Turn {
-        taken.insert(name.to_owned(), job.clone());
+    fn take(self: &Arc<Self>, taken: &mut Taken, name: &str, job: Option<Arc<Job>>) -> Turn {
+        taken.names.insert(name.to_owned(), job.clone());
         Turn {
             turns: Arc::clone(self),
             name: name.to_owned(),
@@ -104,8 +111,13 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock(&self.turns.taken).remove(&self.name);
-        self.turns.ended.notify_all();
+        let mut taken = lock(&self.turns.0);
+        taken.names.remove(&self.name);
+        let mut waiting = taken.waiting.iter();
+        if let Some(next) = waiting.position(|(name, _)| *name == self.name) {
+            taken.waiting.remove(next).1.unpark();
+        }
+        drop(taken);
         // Only a panic leaves it here.
         if let Some(job) = self.job.take() {
             job.end(Err(busy(&self.name)));
@@ -144,4 +156,39 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn busy(name: &str) -> Error {
     Error::Busy(format!("another call works on {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::{Turns, lock};
+
+    /// Who waits for another name must not be woken in the place of who waits for this one.
+    #[test]
+    fn the_end_of_a_turn_wakes_one_of_its_name() {
+        let turns = Arc::new(Turns::default());
+        let long = Duration::from_secs(120);
+        let by = Instant::now() + long;
+        let [x, y] = ["x", "y"].map(|name| turns.wait(name, by).unwrap());
+        thread::scope(|scope| {
+            let waiting = ["x", "y"].map(|name| {
+                let before = lock(&turns.0).waiting.len();
+                let (turns, ours) = (Arc::clone(&turns), Arc::clone(&turns));
+                let thread = scope.spawn(move || turns.wait(name, by).map(drop).is_ok());
+                while lock(&ours.0).waiting.len() == before {
+                    thread::yield_now();
+                }
+                thread
+            });
+            let [for_x, for_y] = waiting;
+            drop(y);
+            assert!(for_y.join().unwrap());
+            assert!(by.saturating_duration_since(Instant::now()) > long / 2);
+            drop(x);
+            assert!(for_x.join().unwrap());
+        });
+    }
 }

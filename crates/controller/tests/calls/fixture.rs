@@ -11,16 +11,23 @@ use transport::{Call, Code, Service as _, Status};
 use wincsi_controller::flags;
 use wincsi_controller::service::Controller;
 use wire::Rpc;
-use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
+use wire::csi::v1::controller::{CreateVolume, DeleteVolume, ValidateVolumeCapabilities};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 use wire::csi::v1::{
-    CapacityRange, CreateVolumeRequest, DeleteVolumeRequest, Volume, VolumeCapability,
+    CapacityRange, ControllerExpandVolumeRequest, CreateVolumeRequest, DeleteVolumeRequest,
+    ValidateVolumeCapabilitiesRequest, Volume, VolumeCapability,
 };
 
 use crate::server::{PASSWORD, user};
 
 pub(crate) const UUID: &str = "0f61d5ad-6a4e-4f5d-9d6d-1b3c0c1e0f2a";
+
+/// What is changed in a request that is right.
+pub(crate) type Change = fn(&mut CreateVolumeRequest);
+
+/// Parameters, or a Secret.
+pub(crate) type Pairs = BTreeMap<String, String>;
 
 /// A port where nobody listens: what reaches it is Unavailable.
 pub(crate) const NOWHERE: u16 = 1;
@@ -62,15 +69,31 @@ impl Fixture {
         Ok(response.volume.unwrap())
     }
 
-    pub(crate) fn delete(&self, id: &str, secrets: &BTreeMap<String, String>) -> Code {
+    pub(crate) fn try_delete(&self, id: &str, secrets: &Pairs) -> Result<(), Status> {
         let request = DeleteVolumeRequest {
             volume_id: id.to_owned(),
             secrets: secrets.clone(),
         };
-        match self.call::<DeleteVolume>(&request) {
-            Ok(_) => Code::Ok,
-            Err(status) => status.code,
-        }
+        self.call::<DeleteVolume>(&request).map(drop)
+    }
+
+    pub(crate) fn delete(&self, id: &str, secrets: &Pairs) -> Code {
+        let deleted = self.try_delete(id, secrets);
+        deleted.map_or_else(|status| status.code, |()| Code::Ok)
+    }
+
+    /// Whether the capability is confirmed.
+    pub(crate) fn validate(
+        &self,
+        id: &str,
+        secrets: Pairs,
+        capability: VolumeCapability,
+    ) -> Result<bool, Code> {
+        let request = look(id, secrets, capability);
+        let answer = self.call::<ValidateVolumeCapabilities>(&request);
+        answer
+            .map(|it| it.confirmed.is_some())
+            .map_err(|it| it.code)
     }
 
     pub(crate) fn metrics(&self) -> String {
@@ -94,7 +117,48 @@ pub(crate) fn request(name: &str, port: u16) -> CreateVolumeRequest {
     wanted
 }
 
-pub(crate) fn secrets(port: u16) -> BTreeMap<String, String> {
+pub(crate) fn look(
+    id: &str,
+    secrets: Pairs,
+    capability: VolumeCapability,
+) -> ValidateVolumeCapabilitiesRequest {
+    let mut request = ValidateVolumeCapabilitiesRequest::default();
+    request.volume_id = id.to_owned();
+    request.volume_capabilities = vec![capability];
+    request.secrets = secrets;
+    request
+}
+
+pub(crate) fn growth(
+    id: &str,
+    range: Option<CapacityRange>,
+    secrets: Pairs,
+) -> ControllerExpandVolumeRequest {
+    let mut request = ControllerExpandVolumeRequest::default();
+    request.volume_id = id.to_owned();
+    request.capacity_range = range;
+    request.secrets = secrets;
+    request
+}
+
+pub(crate) fn set(request: &mut CreateVolumeRequest, key: &str, value: &str) {
+    request.parameters.insert(key.to_owned(), value.to_owned());
+}
+
+pub(crate) fn folder(request: &mut CreateVolumeRequest, path: &str) {
+    set(request, "subDir", path);
+}
+
+/// A share of the server, or a folder of it.
+pub(crate) fn source(request: &mut CreateVolumeRequest, path: &str) {
+    set(request, "source", &format!("//127.0.0.1/{path}"));
+}
+
+pub(crate) fn secret(request: &mut CreateVolumeRequest, key: &str, value: &str) {
+    request.secrets.insert(key.to_owned(), value.to_owned());
+}
+
+pub(crate) fn secrets(port: u16) -> Pairs {
     let (user, options) = (user(), format!("port={port}"));
     map(&[
         ("username", &user),
@@ -116,7 +180,7 @@ pub(crate) fn capability(options: &str) -> VolumeCapability {
     }
 }
 
-pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(crate) fn map(pairs: &[(&str, &str)]) -> Pairs {
     let pairs = pairs.iter();
     let owned = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     owned.collect()

@@ -8,108 +8,51 @@ use wire::csi::v1::Volume;
 use crate::fixture::{Fixture, UUID, map, request};
 use crate::server::Samba;
 
-type Pairs = &'static [(&'static str, &'static str)];
-
-/// The default policy, a class, a handle's end behind the source, the folder that is made, and what the context has besides
-/// or in place of the class's.
-const HANDLES: &[(&str, Pairs, &str, &str, Pairs)] = &[
-    ("", &[], "#NAME##", "NAME", &[("subDir", "NAME")]),
-    (
-        "",
-        &[("subDir", "")],
-        "#NAME##",
-        "NAME",
-        &[("subDir", "NAME")],
-    ),
-    ("", &[("subDir", "data")], "#data#NAME#", "data", &[]),
-    (
-        "",
-        &[("subDir", "/team/a b/")],
-        "#team/a b#NAME#",
-        "team/a b",
-        &[],
-    ),
-    ("", &[("SUBDIR", "Data 2")], "#Data 2#NAME#", "Data 2", &[]),
-    (
-        "",
-        &[("onDelete", "delete")],
-        "#NAME##",
-        "NAME",
-        &[("subDir", "NAME")],
-    ),
-    (
-        "",
-        &[("onDelete", "retain")],
-        "#NAME##retain",
-        "NAME",
-        &[("subDir", "NAME")],
-    ),
-    (
-        "",
-        &[("ondelete", "Archive")],
-        "#NAME##Archive",
-        "NAME",
-        &[("subDir", "NAME")],
-    ),
+/// The default policy, a class, a handle's end behind the source, the folder that is made, and the context's `subDir` if it
+/// is another than the class's.
+const HANDLES: &[(&str, &str, &str, &str, &str)] = &[
+    ("", "", "#NAME##", "NAME", "NAME"),
+    ("", "subDir=", "#NAME##", "NAME", "NAME"),
+    ("", "subDir=data", "#data#NAME#", "data", ""),
+    ("", "subDir=/team/a b/", "#team/a b#NAME#", "team/a b", ""),
+    ("", "SUBDIR=Data 2", "#Data 2#NAME#", "Data 2", ""),
+    ("", "onDelete=delete", "#NAME##", "NAME", "NAME"),
+    ("", "onDelete=retain", "#NAME##retain", "NAME", "NAME"),
+    ("", "ondelete=Archive", "#NAME##Archive", "NAME", "NAME"),
+    ("archive", "subDir=d3", "#d3#NAME#archive", "d3", ""),
     (
         "archive",
-        &[("subDir", "d3")],
-        "#d3#NAME#archive",
-        "d3",
-        &[],
-    ),
-    (
-        "archive",
-        &[("onDelete", "delete"), ("subDir", "d4")],
+        "onDelete=delete;subDir=d4",
         "#d4#NAME#",
         "d4",
-        &[],
-    ),
-    (
-        "Retain",
-        &[],
-        "#NAME##Retain",
-        "NAME",
-        &[("subDir", "NAME")],
-    ),
-    (
         "",
-        &[
-            (
-                "subDir",
-                "${pvc.metadata.namespace}/${pvc.metadata.name}-${pv.metadata.name}",
-            ),
-            ("csi.storage.k8s.io/pvc/name", "claim"),
-            ("csi.storage.k8s.io/pvc/namespace", "space"),
-            ("csi.storage.k8s.io/pv/name", "pv"),
-        ],
-        "#space/claim-pv#NAME#",
-        "space/claim-pv",
-        &[("subDir", "space/claim-pv")],
     ),
+    ("Retain", "", "#NAME##Retain", "NAME", "NAME"),
+    ("", TEMPLATES, "#space/claim-pv#NAME#", CLAIM, CLAIM),
 ];
+
+const TEMPLATES: &str = "subDir=${pvc.metadata.namespace}/${pvc.metadata.name}-\
+    ${pv.metadata.name};csi.storage.k8s.io/pvc/name=claim;\
+    csi.storage.k8s.io/pvc/namespace=space;csi.storage.k8s.io/pv/name=pv";
+const CLAIM: &str = "space/claim-pv";
 
 #[test]
 fn handles_and_contexts_are_csi_driver_smbs() {
     let samba = Samba::start();
-    for (number, (policy, class, end, folder, more)) in HANDLES.iter().enumerate() {
+    for (number, (policy, class, end, folder, sub_dir)) in HANDLES.iter().enumerate() {
         let fixture = Fixture::with(&[&format!("-default-ondelete-policy={policy}")]);
         let name = format!("pvc-{number}");
         let named = |text: &str| text.replace("NAME", &name);
         let mut wanted = request(&name, samba.port());
-        wanted.parameters.extend(map(class));
+        let pairs = class.split(';').filter_map(|pair| pair.split_once('='));
+        wanted.parameters.extend(map(&pairs.collect::<Vec<_>>()));
         let volume = fixture.create(&wanted).unwrap();
-        assert_eq!(
-            volume.volume_id,
-            format!("127.0.0.1/encrypted{}", named(end))
-        );
+        let expected = format!("127.0.0.1/encrypted{}", named(end));
+        assert_eq!(volume.volume_id, expected);
         let mut context = wanted.parameters.clone();
-        context.extend(
-            map(more)
-                .into_iter()
-                .map(|(key, value)| (key, named(&value))),
-        );
-        context.retain(|_, value| !value.is_empty());
+        if !sub_dir.is_empty() {
+            context.insert(String::from("subDir"), named(sub_dir));
+        }
         assert_eq!(volume.volume_context, context, "{}", volume.volume_id);
         assert_eq!(volume.capacity_bytes, 0);
         assert!(samba.root().join(named(folder)).is_dir(), "{folder}");

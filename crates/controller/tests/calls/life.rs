@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use transport::Code;
 use wire::csi::v1::CreateVolumeRequest;
-use wire::csi::v1::ValidateVolumeCapabilitiesRequest;
-use wire::csi::v1::controller::{CreateVolume, ValidateVolumeCapabilities};
+use wire::csi::v1::controller::CreateVolume;
 
-use crate::fixture::{Fixture, UUID, capability, request, secrets};
+use crate::fixture::{
+    Change, Fixture, NOWHERE, UUID, capability, folder, request, secret, secrets, set, source,
+};
 use crate::relay::Relay;
 use crate::server::Samba;
 
@@ -23,48 +24,23 @@ fn code(fixture: &Fixture, wanted: &CreateVolumeRequest) -> (Code, String) {
     }
 }
 
-/// What is changed in a request that is right, its answer, and a part of its text.
-type Case = (fn(&mut CreateVolumeRequest), Code, &'static str);
+const OK: Code = Code::Ok;
+const BLOCKED: Code = Code::FailedPrecondition;
+const INVALID: Code = Code::InvalidArgument;
+const NOBODY: Code = Code::Unauthenticated;
 
-const CREATES: &[Case] = &[
-    (|it| folder(it, "file"), Code::FailedPrecondition, "file"),
-    (
-        |it| folder(it, "file/below"),
-        Code::FailedPrecondition,
-        "file",
-    ),
-    (|it| folder(it, "link"), Code::FailedPrecondition, "link"),
-    (
-        |it| folder(it, "link/below"),
-        Code::FailedPrecondition,
-        "link",
-    ),
-    (
-        |it| source(it, "//127.0.0.1/none"),
-        Code::InvalidArgument,
-        "no such share",
-    ),
-    (
-        |it| source(it, "//127.0.0.1/encrypted/none"),
-        Code::InvalidArgument,
-        "base folder",
-    ),
-    (
-        |it| source(it, "//127.0.0.1/encrypted/own"),
-        Code::InvalidArgument,
-        "own",
-    ),
-    (
-        |it| secret(it, "password", "x"),
-        Code::Unauthenticated,
-        "user or password",
-    ),
-    (
-        |it| secret(it, "username", "nobody-here"),
-        Code::Unauthenticated,
-        "guest",
-    ),
-    (|it| source(it, "//127.0.0.1/plain"), Code::Ok, ""),
+/// What is changed in a request, its answer, and a part of its text.
+const CREATES: &[(Change, Code, &str)] = &[
+    (|it| folder(it, "file"), BLOCKED, "file"),
+    (|it| folder(it, "file/below"), BLOCKED, "file"),
+    (|it| folder(it, "link"), BLOCKED, "link"),
+    (|it| folder(it, "link/below"), BLOCKED, "link"),
+    (|it| source(it, "none"), INVALID, "no such share"),
+    (|it| source(it, "encrypted/none"), INVALID, "base folder"),
+    (|it| source(it, "encrypted/own"), INVALID, "own"),
+    (|it| secret(it, "password", "x"), NOBODY, "user or password"),
+    (|it| secret(it, "username", "nobody-here"), NOBODY, "guest"),
+    (|it| source(it, "plain"), OK, ""),
 ];
 
 #[test]
@@ -83,49 +59,47 @@ fn each_failure_of_a_create_has_its_code() {
         assert_eq!(code, *expected, "{number}: {text}");
         assert!(text.contains(part), "{number}: {text}");
     }
-    assert_eq!(
-        fs::read_dir(samba.root().join("deep/victim"))
-            .unwrap()
-            .count(),
-        0
-    );
+    let victim = fs::read_dir(samba.root().join("deep/victim"));
+    assert_eq!(victim.unwrap().count(), 0);
 }
 
 #[test]
 fn one_name_is_one_volume() {
     let samba = Samba::start();
     let fixture = Fixture::with(&[]);
-    let wanted = request("pvc-1", samba.port());
+    fs::create_dir(samba.root().join("team")).unwrap();
+    let mut wanted = request("pvc-1", samba.port());
+    folder(&mut wanted, "data");
     let first = fixture.create(&wanted).unwrap();
     assert_eq!(fixture.create(&wanted).unwrap(), first);
-    let cases: [fn(&mut CreateVolumeRequest); 4] = [
+    let cases: [Change; 5] = [
         |it| it.capacity_range.as_mut().unwrap().required_bytes += 1,
-        |it| folder(it, "other"),
-        |it| source(it, "//127.0.0.1/plain"),
-        |it| {
-            it.parameters
-                .insert(String::from("onDelete"), String::from("retain"));
-        },
+        |it| folder(it, "DATA"),
+        |it| source(it, "plain"),
+        |it| set(it, "onDelete", "retain"),
+        |it| source(it, "encrypted/team"),
     ];
-    // Also for a controller that knows nothing but the records.
-    for fixture in [&fixture, &Fixture::with(&[])] {
-        for change in cases {
-            let mut other = wanted.clone();
-            change(&mut other);
-            let (code, text) = code(fixture, &other);
-            assert_eq!(code, Code::AlreadyExists, "{text}");
-        }
+    // Also for a controller that knows nothing but the records, of which the last base folder has none.
+    let new = Fixture::with(&[]);
+    let by_records = cases[..4].iter().map(|change| (&new, change));
+    let all = cases.iter().map(|change| (&fixture, change));
+    for (fixture, change) in all.chain(by_records) {
+        let mut other = wanted.clone();
+        change(&mut other);
+        let (code, text) = code(fixture, &other);
+        assert_eq!(code, Code::AlreadyExists, "{text}");
     }
+    // A volume of that name elsewhere is another one.
+    let elsewhere = "127.0.0.1/encrypted/team#data#pvc-1#";
+    assert_eq!(fixture.delete(elsewhere, &secrets(samba.port())), Code::Ok);
     // A final code would let a deleted claim go, and the folder stay.
     let mut refused = wanted;
     refused.volume_capabilities.clear();
     let (unavailable, text) = code(&fixture, &refused);
     assert_eq!(unavailable, Code::Unavailable, "{text}");
     assert!(text.contains("capability is missing"), "{text}");
-    assert_eq!(
-        fixture.delete(&first.volume_id, &secrets(samba.port())),
-        Code::Ok
-    );
+    let deleted = fixture.delete(&first.volume_id, &secrets(samba.port()));
+    assert_eq!(deleted, Code::Ok);
     assert_eq!(code(&fixture, &refused).0, Code::InvalidArgument);
 }
 
@@ -140,42 +114,33 @@ fn calls_for_one_name_do_not_meet() {
         let call = || fixture.call_within::<CreateVolume>(&wanted, Duration::from_secs(5));
         scope.spawn(move || sender.send(call().unwrap_err().code));
         // The first has begun once it is connected.
-        drop(
-            silent
-                .accept()
-                .map(|(stream, _)| Box::leak(Box::new(stream))),
-        );
+        let _connection = silent.accept().unwrap();
         assert_eq!(code(&fixture, &wanted).0, Code::Aborted);
+        // On another server it is another volume's name.
+        let elsewhere = code(&fixture, &request("pvc-1", NOWHERE));
+        assert_eq!(elsewhere.0, Code::Unavailable);
         assert_eq!(first.recv().unwrap(), Code::DeadlineExceeded);
     });
 }
 
 /// Handles, the answer, the label of a folder that stays, and whether it is there.
 const DELETES: &[(&str, Code, &str, bool)] = &[
-    ("encrypted#made#pvc-made#", Code::Ok, "", false),
-    ("encrypted#kept#pvc-kept#retain", Code::Ok, "retained", true),
-    (
-        "encrypted#odd#pvc-odd#keep",
-        Code::Ok,
-        "unknown-policy",
-        true,
-    ),
-    ("encrypted#found#pvc-found#", Code::Ok, "found", true),
-    ("encrypted#foreign#pvc-x#", Code::Ok, "unrecorded", true),
-    ("encrypted#foreign##", Code::Ok, "unrecorded", true),
-    ("encrypted#foreign", Code::Ok, "unrecorded", true),
-    ("encrypted#UUID#pvc-x#", Code::Ok, "unrecorded", true),
-    ("encrypted#deep/UUID##", Code::Ok, "unrecorded", true),
-    ("encrypted#UUID##", Code::Ok, "", false),
-    ("encrypted#gone#pvc-gone#", Code::Ok, "", false),
-    (
-        "encrypted#linked#pvc-linked#",
-        Code::FailedPrecondition,
-        "",
-        true,
-    ),
-    ("none#x#pvc-x#", Code::InvalidArgument, "", false),
-    ("encrypted/none#x#pvc-x#", Code::InvalidArgument, "", false),
+    ("encrypted#made#pvc-made#", OK, "", false),
+    ("encrypted#filed#pvc-filed#archive", OK, "", false),
+    ("encrypted#filed#pvc-filed#archive", OK, "", false),
+    ("encrypted#kept#pvc-kept#retain", OK, "retained", true),
+    ("encrypted#odd#pvc-odd#keep", OK, "unknown-policy", true),
+    ("encrypted#found#pvc-found#", OK, "found", true),
+    ("encrypted#foreign#pvc-x#", OK, "unrecorded", true),
+    ("encrypted#foreign##", OK, "unrecorded", true),
+    ("encrypted#foreign", OK, "unrecorded", true),
+    ("encrypted#UUID#pvc-x#", OK, "unrecorded", true),
+    ("encrypted#deep/UUID##", OK, "unrecorded", true),
+    ("encrypted#UUID##", OK, "", false),
+    ("encrypted#gone#pvc-gone#", OK, "", false),
+    ("encrypted#linked#pvc-linked#", BLOCKED, "", true),
+    ("none#x#pvc-x#", INVALID, "", false),
+    ("encrypted/none#x#pvc-x#", INVALID, "", false),
 ];
 
 #[test]
@@ -184,16 +149,10 @@ fn each_delete_does_what_its_row_says() {
     let fixture = Fixture::with(&[]);
     let named = |text: &str| text.replace("UUID", &format!("pvc-{UUID}"));
     let root = samba.root();
-    for name in [
-        "found",
-        "foreign",
-        &named("UUID"),
-        &named("deep/UUID"),
-        "deep/victim",
-    ] {
-        fs::create_dir_all(root.join(name)).unwrap();
+    for name in ["found", "foreign", "UUID", "deep/UUID", "deep/victim"] {
+        fs::create_dir_all(root.join(named(name))).unwrap();
     }
-    for name in ["made", "kept", "odd", "found", "linked"] {
+    for name in ["made", "filed", "kept", "odd", "found", "linked"] {
         let mut wanted = request(&format!("pvc-{name}"), samba.port());
         folder(&mut wanted, name);
         assert_eq!(code(&fixture, &wanted).0, Code::Ok, "{name}");
@@ -211,6 +170,7 @@ fn each_delete_does_what_its_row_says() {
             *left.entry(label).or_default() += 1;
         }
     }
+    assert!(root.join("archived-filed").exists());
     let metrics = fixture.metrics();
     for (label, count) in left {
         let line = format!("wincsi_controller_folders_left_total{{reason=\"{label}\"}} {count}\n");
@@ -218,10 +178,7 @@ fn each_delete_does_what_its_row_says() {
     }
     let mut wrong = secrets.clone();
     wrong.insert(String::from("password"), String::from("x"));
-    assert_eq!(
-        fixture.delete("127.0.0.1/encrypted#x##", &wrong),
-        Code::Unauthenticated
-    );
+    assert_eq!(fixture.delete("127.0.0.1/encrypted#x##", &wrong), NOBODY);
     let unrecorded = Fixture::with(&["-delete-unrecorded"]);
     let id = "127.0.0.1/encrypted#foreign#pvc-x#";
     assert_eq!(unrecorded.delete(id, &secrets), Code::Ok);
@@ -229,42 +186,11 @@ fn each_delete_does_what_its_row_says() {
 }
 
 #[test]
-fn an_archive_stays_beside_a_second_one() {
-    let samba = Samba::start();
-    let fixture = Fixture::with(&["-default-ondelete-policy=archive"]);
-    for name in ["pvc-1", "pvc-2"] {
-        let mut wanted = request(name, samba.port());
-        folder(&mut wanted, "data");
-        let volume = fixture.create(&wanted).unwrap();
-        fs::write(samba.root().join("data/name"), name).unwrap();
-        for _ in 0..2 {
-            assert_eq!(
-                fixture.delete(&volume.volume_id, &secrets(samba.port())),
-                Code::Ok
-            );
-        }
-    }
-    for (folder, name) in [("archived-data", "pvc-1"), ("archived-data-pvc-2", "pvc-2")] {
-        let file = samba.root().join(folder).join("name");
-        assert_eq!(fs::read_to_string(file).unwrap(), name);
-    }
-}
-
-#[test]
 fn a_volume_is_looked_at_with_its_secret() {
     let samba = Samba::start();
     let fixture = Fixture::with(&[]);
     let volume = fixture.create(&request("pvc-1", samba.port())).unwrap();
-    let validate = |id: &str, secrets: BTreeMap<String, String>| {
-        let mut request = ValidateVolumeCapabilitiesRequest::default();
-        request.volume_id = id.to_owned();
-        request.volume_capabilities = vec![capability("")];
-        request.secrets = secrets;
-        let answer = fixture.call::<ValidateVolumeCapabilities>(&request);
-        answer
-            .map(|it| it.confirmed.is_some())
-            .map_err(|it| it.code)
-    };
+    let validate = |id: &str, secrets| fixture.validate(id, secrets, capability(""));
     assert_eq!(validate(&volume.volume_id, secrets(samba.port())), Ok(true));
     let other = volume.volume_id.replace("pvc-1", "pvc-2");
     assert_eq!(validate(&other, secrets(samba.port())), Err(Code::NotFound));
@@ -285,45 +211,47 @@ fn a_connection_serves_one_login_until_it_ends() {
     relay.cut();
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 2);
-    // Each of them is another login.
-    wanted.volume_capabilities.push(capability("seal"));
+    // It answers, and has no share any more.
+    samba.close_share("encrypted");
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 3);
+    // Each of them is another login.
+    secret(&mut wanted, "mountOptions", &format!("port={port},seal"));
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 4);
     secret(&mut wanted, "password", "x");
     assert_eq!(code(&fixture, &wanted).0, Code::Unavailable);
-    assert_eq!(relay.connections(), 4);
+    assert_eq!(relay.connections(), 5);
 }
 
 /// The man who reads along is in the client's tests: here only that the option reaches it.
 #[test]
 fn privacy_is_demanded_by_the_flag_or_by_seal() {
     let samba = Samba::with("server smb encrypt = off");
-    let made = |flags: &[&str], option: &str| {
-        let mut wanted = request("pvc-1", samba.port());
-        source(&mut wanted, "//127.0.0.1/plain");
-        wanted.volume_capabilities.push(capability(option));
+    let port = samba.port();
+    let made = |flags: &[&str], of_class: &str, of_secret: &str| {
+        let mut wanted = request("pvc-1", port);
+        source(&mut wanted, "plain");
+        wanted.volume_capabilities.push(capability(of_class));
+        secret(
+            &mut wanted,
+            "mountOptions",
+            &format!("port={port}{of_secret}"),
+        );
         code(&Fixture::with(flags), &wanted)
     };
-    for (flags, option) in [(&[][..], ""), (&["-require-privacy=false"], "seal")] {
-        let (code, text) = made(flags, option);
-        assert_eq!(code, Code::Unavailable, "{text}");
-        assert!(text.contains("encryption"), "{text}");
+    let off = &["-require-privacy=false"][..];
+    for (flags, of_class, of_secret, expected, word) in [
+        (&[][..], "", "", Code::Unavailable, "encryption"),
+        (&[], "seal", "", Code::Unavailable, "encryption"),
+        (off, "", ",seal", Code::Unavailable, "encryption"),
+        (off, "seal", ",seal", Code::Unavailable, "encryption"),
+        // Its delete would not be encrypted.
+        (off, "seal", "", Code::InvalidArgument, "mountOptions"),
+        (off, "", "", Code::Ok, ""),
+    ] {
+        let (code, text) = made(flags, of_class, of_secret);
+        assert_eq!(code, expected, "{text}");
+        assert!(text.contains(word), "{text}");
     }
-    assert_eq!(made(&["-require-privacy=false"], "").0, Code::Ok);
-}
-
-fn source(request: &mut CreateVolumeRequest, text: &str) {
-    request
-        .parameters
-        .insert(String::from("source"), text.to_owned());
-}
-
-fn folder(request: &mut CreateVolumeRequest, text: &str) {
-    request
-        .parameters
-        .insert(String::from("subDir"), text.to_owned());
-}
-
-fn secret(request: &mut CreateVolumeRequest, key: &str, text: &str) {
-    request.secrets.insert(key.to_owned(), text.to_owned());
 }

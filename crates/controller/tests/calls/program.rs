@@ -11,14 +11,16 @@ use prost::Message as _;
 use tempfile::TempDir;
 use transport::{Channel, ChannelOptions, Code, Endpoint, Owner};
 use wire::Rpc;
-use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
+use wire::csi::v1::controller::{
+    ControllerExpandVolume, CreateVolume, DeleteVolume, ValidateVolumeCapabilities,
+};
 use wire::csi::v1::identity::{GetPluginCapabilities, GetPluginInfo, Probe};
 use wire::csi::v1::plugin_capability::Type;
 use wire::csi::v1::{
     DeleteVolumeRequest, GetPluginCapabilitiesRequest, GetPluginInfoRequest, ProbeRequest,
 };
 
-use crate::fixture::{request, secrets};
+use crate::fixture::{capability, growth, look, map, request, secrets};
 use crate::server::Samba;
 
 /// Bounds every wait: only a test that has failed already gets there.
@@ -108,10 +110,8 @@ fn a_claims_folder_comes_and_goes() {
         .call::<GetPluginInfo>(&GetPluginInfoRequest {})
         .unwrap();
     assert_eq!(info.name, "wincsi.io");
-    assert_eq!(
-        program.call::<Probe>(&ProbeRequest {}).unwrap().ready,
-        Some(true)
-    );
+    let probed = program.call::<Probe>(&ProbeRequest {}).unwrap();
+    assert_eq!(probed.ready, Some(true));
     let announced = program.call::<GetPluginCapabilities>(&GetPluginCapabilitiesRequest {});
     let types = announced
         .unwrap()
@@ -166,12 +166,16 @@ fn secrets_are_in_no_output() {
     // Of the first name something is left, and no code is final.
     wanted.name = String::from("pvc-2");
     let mut fail = |change: &[(&str, &str)]| {
-        let pairs = change.iter();
-        let pairs = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        wanted.secrets.extend(pairs);
+        wanted.secrets.extend(map(change));
         let secrets = wanted.secrets.clone();
         outputs.push(program.call::<CreateVolume>(&wanted).unwrap_err());
         let volume_id = String::from("127.0.0.1/encrypted#pvc-1##");
+        let look = look(&volume_id, secrets.clone(), capability(""));
+        let looked = program.call::<ValidateVolumeCapabilities>(&look);
+        outputs.push(looked.unwrap_err());
+        let grow = growth(&volume_id, wanted.capacity_range, secrets.clone());
+        let grown = program.call::<ControllerExpandVolume>(&grow).unwrap();
+        outputs.push(format!("{grown:?}"));
         let delete = DeleteVolumeRequest { volume_id, secrets };
         outputs.push(program.call::<DeleteVolume>(&delete).unwrap_err());
     };
@@ -180,24 +184,12 @@ fn secrets_are_in_no_output() {
     fail(&[("username", &format!("a@{CANARY}\\b"))]);
     fail(&[("domain", &CANARY.repeat(99)), ("username", "a")]);
     fail(&[("mountOptions", &format!("port={CANARY}"))]);
-    assert!(
-        outputs[0].contains(Code::Unauthenticated.name()),
-        "{}",
-        outputs[0]
-    );
-    assert!(
-        outputs
-            .iter()
-            .any(|text| text.contains("control character"))
-    );
+    let has = |output: &String, part| assert!(output.contains(part), "{output}");
+    has(&outputs[0], Code::Unauthenticated.name());
+    has(&outputs[4], "control character");
     outputs.push(program.page("/metrics"));
-    let entries = fs::read_dir(samba.root().join(".wincsi")).unwrap();
-    for entry in entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
-    {
-        outputs.push(fs::read_to_string(entry).unwrap());
-    }
+    let record = samba.root().join(".wincsi/pvc-1.volume");
+    outputs.push(fs::read_to_string(record).unwrap());
     outputs.push(program.end());
     for text in outputs {
         for part in ["Zx81", "horse!", crate::server::PASSWORD] {

@@ -5,10 +5,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use wincsi_controller::volumes::{Class, Created, Deleted, Left, Policy, Unrecorded};
+use transport::Code;
+use wincsi_controller::volumes::{Created, Delete, Deleted, Left, Policy, Unrecorded};
 
 use crate::fixture::{
-    Controller, archive, at, base, create, delete, entries, fill, folder, gone, volume,
+    Controller, archive, at, base, blocked, by_rule, create, delete, entries, fill, gone, nameless,
+    refused, start, stays, volume,
 };
 use crate::proxy::{From, between, unchanged};
 use crate::server::{PASSWORD, Samba, user};
@@ -25,25 +27,17 @@ fn a_link_in_the_folders_place_is_not_followed() {
         fs::rename(at(&samba, "data"), at(&samba, "away")).unwrap();
         symlink(target, at(&samba, "data")).unwrap();
         for policy in [Policy::Delete, Policy::Archive] {
-            let deletion = wincsi_controller::volumes::Delete {
+            let deletion = Delete {
                 policy,
-                unrecorded: Unrecorded::Delete,
-                ..gone(&volume)
+                ..by_rule(&volume, Unrecorded::Delete)
             };
-            let deleted = delete(&controller, &deletion);
             match target {
                 // To Samba it is a file, and what leads nowhere is not there.
-                "victim/precious" | "nothing" => assert!(deleted.is_ok(), "{target}"),
-                _ => assert_eq!(
-                    deleted.map_err(|e| e.class()),
-                    Err(Class::Blocked),
-                    "{target}"
-                ),
+                "victim/precious" | "nothing" => drop(delete(&controller, &deletion).unwrap()),
+                _ => drop(blocked(&controller, &deletion)),
             }
-            assert!(
-                is_whole(&samba) && at(&samba, "data").is_symlink(),
-                "{target}"
-            );
+            let is_there = at(&samba, "data").is_symlink();
+            assert!(is_there && is_whole(&samba), "{target}");
         }
         assert!(at(&samba, "away/sub/file").exists());
     }
@@ -62,18 +56,12 @@ fn a_link_on_the_way_or_in_a_volume_stops_a_delete() {
         symlink(Path::new("../..").join(target), at(&samba, "b/sub/link")).unwrap();
         for volume in [&way, &inside] {
             let deleted = delete(&controller, &gone(volume));
-            if let Err(error) = &deleted {
-                assert_eq!(error.class(), Class::Blocked, "{error}");
-            } else {
-                assert!(
-                    matches!(target, "victim/precious" | "nothing"),
-                    "{target}: {deleted:?}"
-                );
+            match &deleted {
+                Ok(_) => assert!(["victim/precious", "nothing"].contains(&target), "{target}"),
+                Err(error) => assert_eq!(error.code(), Code::FailedPrecondition, "{error}"),
             }
-            assert!(
-                is_whole(&samba) && at(&samba, "victim/victim").exists(),
-                "{target}"
-            );
+            let is_there = at(&samba, "victim/victim").exists();
+            assert!(is_there && is_whole(&samba), "{target}");
         }
     }
 }
@@ -85,15 +73,10 @@ fn no_volume_is_made_at_a_file_or_link() {
         symlink(target, at(&samba, "link")).unwrap();
         fs::write(at(&samba, "file"), b"x").unwrap();
         for path in ["link", "link/v", "file", "file/v"] {
-            let failed = controller.create(&volume("pvc-1", path)).unwrap_err();
-            assert_eq!(
-                failed.error.class(),
-                Class::Blocked,
-                "{target} {path}: {failed:?}"
-            );
-            assert_eq!(
-                failed.leftover,
-                wincsi_controller::volumes::Leftover::Nothing
+            refused(
+                &controller,
+                &volume("pvc-1", path),
+                Code::FailedPrecondition,
             );
             assert!(entries(&samba, ".wincsi").is_empty());
             assert!(is_whole(&samba) && !at(&samba, "victim/v").exists());
@@ -103,6 +86,7 @@ fn no_volume_is_made_at_a_file_or_link() {
 
 /// At each request of a delete once: the volume's folder, or one in it, is moved away, and a link to a victim is there.
 /// No name in the victim is one in the volume: see the limit in the page of `smb::remove_content`.
+/// Guards: P88
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
     let samba = Samba::start();
@@ -135,6 +119,7 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
     }
 }
 
+/// Guards: P87
 #[test]
 fn a_record_says_nothing_of_other_folders() {
     let (samba, controller) = scene();
@@ -145,15 +130,9 @@ fn a_record_says_nothing_of_other_folders() {
     let record = at(&samba, ".wincsi/pvc-1.volume");
     let text = fs::read_to_string(at(&samba, ".wincsi/pvc-2.volume")).unwrap();
     fs::write(&record, text.replace("pvc-2", "pvc-1")).unwrap();
-    assert_eq!(
-        delete(&controller, &gone(&mine)).unwrap(),
-        Deleted::Left(Left::Unrecorded)
-    );
+    stays(&controller, &gone(&mine), Left::Unrecorded);
     // The other volume is named twice now, which keeps it.
-    assert_eq!(
-        delete(&controller, &gone(&other)).unwrap(),
-        Deleted::Left(Left::Shared)
-    );
+    stays(&controller, &gone(&other), Left::Shared);
     assert!(at(&samba, "data/sub/file").exists() && at(&samba, "other/sub/file").exists());
 }
 
@@ -181,13 +160,12 @@ fn an_unreadable_record_stops_the_deletes_beside_it() {
         assert_ne!(bad, good);
         fs::write(&record, &bad).unwrap();
         for volume in [&mine, &other] {
-            let error = delete(&controller, &gone(volume)).unwrap_err();
-            assert_eq!(error.class(), Class::Blocked, "{bad}: {error}");
-            assert!(error.to_string().contains("pvc-2.volume"), "{error}");
+            let error = blocked(&controller, &gone(volume));
+            assert!(error.contains("pvc-2.volume"), "{error}");
         }
         assert_eq!(controller.create(&mine).unwrap(), Created::Made);
         let again = controller.create(&other).unwrap_err();
-        assert_eq!(again.error.class(), Class::Blocked);
+        assert_eq!(again.code(), Code::FailedPrecondition);
     }
     fs::remove_file(&record).unwrap();
     fs::create_dir(&record).unwrap();
@@ -210,8 +188,7 @@ fn a_record_that_changed_is_read_again() {
     let record = at(&samba, ".wincsi/pvc-2.volume");
     let text = fs::read_to_string(&record).unwrap();
     fs::write(&record, text.replace("abcdef", "data/x")).unwrap();
-    let deleted = delete(&controller, &gone(&mine)).unwrap();
-    assert_eq!(deleted, Deleted::Left(Left::Shared));
+    stays(&controller, &gone(&mine), Left::Shared);
 }
 
 #[test]
@@ -248,18 +225,8 @@ fn a_folder_is_recognised_by_its_short_name() {
         let created = create(&controller, &volume(name, &path)).unwrap();
         assert_eq!(created, Created::Found);
     }
-    let mut direct = gone(&long);
-    direct.folder = folder(short);
-    direct.name = None;
-    direct.unrecorded = Unrecorded::Delete;
-    assert_eq!(
-        delete(&controller, &direct).unwrap(),
-        Deleted::Left(Left::Shared)
-    );
-    assert_eq!(
-        delete(&controller, &gone(&long)).unwrap(),
-        Deleted::Left(Left::Shared)
-    );
+    stays(&controller, &nameless(&long, short), Left::Shared);
+    stays(&controller, &gone(&long), Left::Shared);
     assert!(at(&samba, "a long folder's name/sub/file").exists());
 }
 
@@ -273,12 +240,8 @@ fn a_folder_within_counts_by_a_short_name() {
         create(&controller, &volume).unwrap();
         let _ = fs::create_dir(at(&samba, "a long folder's name/sub"));
         let short = short_name(&samba, "a long folder's name");
-        let mut deletion = gone(&volume);
-        deletion.folder = folder(&format!("{short}{direct}"));
-        deletion.name = None;
-        deletion.unrecorded = Unrecorded::Delete;
-        let deleted = delete(&controller, &deletion).unwrap();
-        assert_eq!(deleted, Deleted::Left(Left::Shared), "{direct}");
+        let deletion = nameless(&volume, &format!("{short}{direct}"));
+        stays(&controller, &deletion, Left::Shared);
     }
 }
 
@@ -289,8 +252,7 @@ fn a_folder_in_a_folder_keeps_both() {
         let volumes = [volume("pvc-1", "a"), volume("pvc-2", "A/b")];
         fill(&samba, &volumes[0]);
         create(&controller, &volumes[1]).unwrap();
-        let deleted = delete(&controller, &gone(&volumes[first])).unwrap();
-        assert_eq!(deleted, Deleted::Left(Left::Shared));
+        stays(&controller, &gone(&volumes[first]), Left::Shared);
         let last = delete(&controller, &gone(&volumes[1 - first])).unwrap();
         assert_eq!(last, Deleted::Gone);
         assert_eq!(at(&samba, "a/sub/file").exists(), first == 0);
@@ -306,18 +268,15 @@ fn a_base_folder_in_a_volume_is_refused() {
     let mut inner = volume("pvc-2", "data");
     for path in ["team/a", "Team/A/sub"] {
         inner.base = base(path);
-        let failed = controller.create(&inner).unwrap_err();
-        assert_eq!(failed.error.class(), Class::Invalid, "{path}: {failed:?}");
-        let mut direct = gone(&inner);
-        direct.unrecorded = Unrecorded::DeleteIfNone;
+        refused(&controller, &inner, Code::InvalidArgument);
+        let direct = by_rule(&inner, Unrecorded::DeleteIfNone);
         assert_eq!(delete(&controller, &direct).unwrap(), Deleted::Gone);
     }
     // Nothing of these calls is in the volume, which it would keep.
     assert_eq!(delete(&controller, &gone(&outer)).unwrap(), Deleted::Gone);
     inner.base = base("team");
     fill(&samba, &inner);
-    let failed = controller.create(&volume("pvc-3", "TEAM")).unwrap_err();
-    assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+    refused(&controller, &volume("pvc-3", "TEAM"), Code::InvalidArgument);
 }
 
 #[test]
@@ -328,10 +287,8 @@ fn a_base_folder_behind_a_link_is_refused() {
     symlink("a/sub", at(&samba, "link")).unwrap();
     let mut other = self::volume("pvc-2", "data");
     other.base = base("link");
-    let failed = controller.create(&other).unwrap_err();
-    assert_eq!(failed.error.class(), Class::Blocked, "{failed:?}");
-    let error = controller.delete(&gone(&other)).unwrap_err();
-    assert_eq!(error.class(), Class::Blocked, "{error}");
+    refused(&controller, &other, Code::FailedPrecondition);
+    blocked(&controller, &gone(&other));
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
 }
 
@@ -344,17 +301,12 @@ fn a_linked_folder_of_records_is_not_entered() {
     create(&controller, &inner).unwrap();
     fs::write(at(&samba, "victim/inner/lock"), b"").unwrap();
     symlink("../victim/inner", at(&samba, "a/.wincsi")).unwrap();
-    let error = delete(&controller, &gone(&inner)).unwrap_err();
-    assert_eq!(error.class(), Class::Blocked, "{error}");
+    blocked(&controller, &gone(&inner));
     assert!(at(&samba, "victim/inner/lock").exists());
     fs::rename(at(&samba, ".wincsi"), at(&samba, "away")).unwrap();
     symlink("victim/inner", at(&samba, ".wincsi")).unwrap();
-    for error in [
-        controller.create(&volume("pvc-3", "c")).unwrap_err().error,
-        controller.delete(&gone(&outer)).unwrap_err(),
-    ] {
-        assert_eq!(error.class(), Class::Blocked, "{error}");
-    }
+    refused(&controller, &volume("pvc-3", "c"), Code::FailedPrecondition);
+    blocked(&controller, &gone(&outer));
     assert!(at(&samba, "victim/inner/lock").exists() && is_whole(&samba));
     assert_eq!(entries(&samba, "victim/inner"), ["lock", "precious"]);
 }
@@ -383,11 +335,10 @@ fn the_records_are_no_folder_by_any_name() {
     let mut through = volume("pvc-2", "deleted");
     through.base = base(&short);
     for volume in [volume("pvc-2", &format!("{short}/deleted")), through] {
-        let failed = controller.create(&volume).unwrap_err();
-        assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+        refused(&controller, &volume, Code::InvalidArgument);
         fs::create_dir_all(at(&samba, ".wincsi/deleted/x")).unwrap();
         for deletion in [gone(&volume), archive(&volume)] {
-            let deletion = wincsi_controller::volumes::Delete {
+            let deletion = Delete {
                 unrecorded: Unrecorded::Delete,
                 ..deletion
             };
@@ -407,26 +358,19 @@ fn the_records_of_each_base_on_the_way_count() {
     inner.base = base("team");
     fill(&samba, &inner);
     assert_eq!(create(&controller, &outer).unwrap(), Created::Found);
-    let mut direct = gone(&outer);
-    direct.name = None;
-    direct.unrecorded = Unrecorded::Delete;
-    for (deletion, left) in [
-        (&direct, Left::Shared),
-        (&gone(&inner), Left::Shared),
-        (&gone(&outer), Left::Found),
-    ] {
-        assert_eq!(delete(&controller, deletion).unwrap(), Deleted::Left(left));
-    }
+    let direct = |path| nameless(&outer, path);
+    stays(&controller, &direct("Team/data"), Left::Shared);
+    stays(&controller, &gone(&inner), Left::Shared);
+    stays(&controller, &gone(&outer), Left::Found);
     fs::create_dir(at(&samba, "all")).unwrap();
     fs::rename(at(&samba, "team"), at(&samba, "all/team")).unwrap();
     for path in ["all", "all/team"] {
-        direct.folder = folder(path);
-        let deleted = delete(&controller, &direct).unwrap();
-        assert_eq!(deleted, Deleted::Left(Left::HoldsRecords), "{path}");
+        stays(&controller, &direct(path), Left::HoldsRecords);
     }
     assert!(at(&samba, "all/team/data/sub/file").exists());
 }
 
+/// Guards: P87
 #[test]
 fn no_archive_is_lost() {
     let (samba, controller) = scene();
@@ -442,20 +386,15 @@ fn no_archive_is_lost() {
             let deleted = delete(&controller, &archive(&volume)).unwrap();
             assert!(matches!(deleted, Deleted::Archived(_)));
         }
-        assert_eq!(
-            fs::read_to_string(at(&samba, path).join("name")).unwrap(),
-            name
-        );
+        let archived = fs::read_to_string(at(&samba, path).join("name"));
+        assert_eq!(archived.unwrap(), name);
     }
-    assert_eq!(
-        entries(&samba, "archived-ns"),
-        ["data", "data-pvc-2", "data-pvc-3"]
-    );
+    let names = entries(&samba, "archived-ns");
+    assert_eq!(names, ["data", "data-pvc-2", "data-pvc-3"]);
     symlink("victim", at(&samba, "archived-team")).unwrap();
     let volume = volume("pvc-4", "team/data");
     fill(&samba, &volume);
-    let error = delete(&controller, &archive(&volume)).unwrap_err();
-    assert_eq!(error.class(), Class::Blocked);
+    blocked(&controller, &archive(&volume));
     assert!(at(&samba, "team/data/sub/file").exists() && is_whole(&samba));
 }
 
@@ -489,9 +428,8 @@ fn short_name(samba: &Samba, name: &str) -> String {
 
 /// A share with a folder that must stay.
 fn scene() -> (Samba, Controller) {
-    let samba = Samba::start();
+    let (samba, controller) = start();
     make_victim(&samba);
-    let controller = Controller::new(samba.port());
     (samba, controller)
 }
 

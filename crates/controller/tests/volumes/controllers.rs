@@ -5,9 +5,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wincsi_controller::volumes::{Class, Created, Deleted, Error};
+use transport::Code;
+use wincsi_controller::volumes::{Created, Deleted, Error, Left};
 
-use crate::fixture::{Controller, at, create, delete, entries, fill, gone, volume};
+use crate::fixture::{
+    Controller, archive, at, create, creating, delete, entries, fill, gone, keep, start, volume,
+};
 use crate::proxy::{Attack, From, Instead, between, unchanged};
 use crate::server::Samba;
 
@@ -52,8 +55,7 @@ fn of_two_volumes_at_once_one_makes_the_folder() {
 
 #[test]
 fn many_calls_of_one_process_share_a_base_folder() {
-    let samba = Samba::start();
-    let controller = Controller::new(samba.port());
+    let (samba, controller) = start();
     thread::scope(|scope| {
         for worker in 0..8 {
             let controller = &controller;
@@ -86,10 +88,8 @@ fn a_controller_that_hangs_keeps_others_out() {
             // The volume's lock is refused at once, the base folder's at the deadline.
             for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
                 let by = Instant::now() + Duration::from_millis(100);
-                let class = direct
-                    .create_by(volume, by)
-                    .map_err(|failed| failed.error.class());
-                *count += usize::from(is_held && class == Err(Class::Busy));
+                let class = direct.create_by(volume, by).map_err(|failed| failed.code());
+                *count += usize::from(is_held && class == Err(Code::Aborted));
             }
             drop(hold);
             hanging.join().unwrap()
@@ -108,14 +108,10 @@ fn a_controller_that_hangs_keeps_others_out() {
 
 #[test]
 fn a_long_delete_goes_on_and_is_joined() {
-    let samba = Samba::start();
-    let controller = Controller::new(samba.port());
+    let (samba, controller) = start();
     let volume = volume("pvc-1", "data");
     fill(&samba, &volume);
-    let (moved, lock) = (
-        at(&samba, ".wincsi/deleted/pvc-1"),
-        at(&samba, ".wincsi/lock"),
-    );
+    let [moved, lock] = ["deleted/pvc-1", "lock"].map(|name| at(&samba, ".wincsi").join(name));
     let (hold, attack) = held(After::GoOn, move |_| moved.exists() && !lock.exists());
     let slow = controller.through(between(samba.port(), attack).0);
     let short = || Instant::now() + Duration::from_millis(100);
@@ -125,15 +121,14 @@ fn a_long_delete_goes_on_and_is_joined() {
         let first = scope.spawn(move || slow.delete_by(&gone(volume), by));
         hold.reached.recv().unwrap();
         let error = first.join().unwrap().unwrap_err();
-        assert_eq!(error.class(), Class::TimedOut, "{error}");
+        assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
     });
     let again = controller.delete_by(&gone(&volume), short()).unwrap_err();
     assert!(matches!(again, Error::GoesOn(_)), "{again}");
-    let mut other = gone(&volume);
-    other.policy = wincsi_controller::volumes::Policy::Archive;
-    assert_eq!(controller.delete(&other).unwrap_err().class(), Class::Busy);
+    let other = controller.delete(&archive(&volume)).unwrap_err();
+    assert_eq!(other.code(), Code::Aborted);
     let failed = controller.create(&volume).unwrap_err();
-    assert_eq!(failed.error.class(), Class::Busy);
+    assert_eq!(failed.code(), Code::Aborted);
     let joined = thread::scope(|scope| {
         let joined = scope.spawn(|| controller.delete(&gone(&volume)));
         drop(hold);
@@ -144,32 +139,58 @@ fn a_long_delete_goes_on_and_is_joined() {
     assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
 }
 
+/// What a call may send once the records are known, and while each is read.
+const KNOWN: usize = 60;
+const UNKNOWN: usize = 5_000 + 100;
+
+/// A process, the most that its call may send, and the call.
+type Bound<'a> = (&'a Controller, usize, &'a dyn Fn(&Controller));
+
 #[test]
 fn requests_are_bounded_with_5000_volumes() {
-    let samba = Samba::start();
-    let controller = Controller::new(samba.port());
-    fill(&samba, &volume("pvc-10000", "ns/data"));
-    let text = fs::read_to_string(at(&samba, ".wincsi/pvc-10000.volume")).unwrap();
-    for n in 10_001..15_000 {
-        let name = format!("pvc-{n}");
-        let record = text
-            .replace("pvc-10000", &name)
-            .replace("ns/data", &format!("ns/{n}"));
-        let record = record.replace("\"id\":", &format!("\"id\":{n}"));
-        fs::write(at(&samba, &format!(".wincsi/{name}.volume")), record).unwrap();
-    }
-    let count = |call: &dyn Fn(&Controller)| -> usize {
+    let (samba, controller) = start();
+    let volume = volume("pvc-1", "ns/new");
+    write_records(&samba);
+    let deleted = |it: &Controller, deletion| assert!(it.delete(&deletion).is_ok());
+    let make = |it: &Controller| assert!(it.create(&volume).is_ok());
+    let remove = |it: &Controller| deleted(it, gone(&volume));
+    let archive = |it: &Controller| deleted(it, archive(&volume));
+    let retain = |it: &Controller| deleted(it, keep(&volume, Left::Retained));
+    let look = |it: &Controller| assert!(it.exists(&volume).unwrap());
+    let new = Controller::new(samba.port());
+    let rows: [Bound<'_>; 10] = [
+        (&controller, UNKNOWN, &make),
+        (&controller, KNOWN, &remove),
+        (&controller, KNOWN, &make),
+        (&controller, KNOWN, &archive),
+        (&controller, KNOWN, &make),
+        (&new, KNOWN, &look),
+        (&new, KNOWN, &retain),
+        (&controller, KNOWN, &make),
+        (&new, UNKNOWN, &remove),
+        (&new, KNOWN, &make),
+    ];
+    for (number, (controller, most, call)) in rows.into_iter().enumerate() {
         let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));
         call(&controller.through(port));
-        *count.lock().unwrap()
-    };
-    let volume = volume("pvc-1", "ns/new");
-    let first = count(&|controller| assert!(controller.create(&volume).is_ok()));
-    assert!(first < 4 * 5_000 + 200, "{first}");
-    for _ in 0..2 {
-        let deleted = count(&|controller| assert!(controller.delete(&gone(&volume)).is_ok()));
-        let made = count(&|controller| assert!(controller.create(&volume).is_ok()));
-        assert!(deleted < 150 && made < 150, "{deleted} {made}");
+        let count = *count.lock().unwrap();
+        assert!(count < most, "call {number}: {count} requests");
+    }
+}
+
+/// The records of 4,999 volumes, of which half are still being made.
+fn write_records(samba: &Samba) {
+    fill(samba, &volume("pvc-10000", "ns/data"));
+    let text = fs::read_to_string(at(samba, ".wincsi/pvc-10000.volume")).unwrap();
+    let creating = creating(&text);
+    for n in 10_001..15_000 {
+        let name = format!("pvc-{n}");
+        let record = if n % 2 == 0 { &text } else { &creating };
+        let record = record
+            .replace("pvc-10000", &name)
+            .replace("ns/data", &format!("ns/{n}"))
+            .replace("\"id\":", &format!("\"id\":{n}"));
+        fs::write(at(samba, &format!(".wincsi/{name}.volume")), record).unwrap();
     }
 }
 

@@ -1,14 +1,13 @@
 //! A share whose n-th operation fails.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use smb::{
-    Entry, Existing, Failure, FileId, Listing, Lock, Operation, Result, Share, SharePath,
-    Visibility,
-};
-use wincsi_controller::volumes::{Class, Connector, Leftover};
+use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
+use transport::Code;
+use wincsi_controller::volumes::{Connected, Connector, Delete, Deleted, Unrecorded};
 
 use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
 use crate::server::{PASSWORD, Samba};
@@ -30,9 +29,9 @@ fn after_a_final_failure_nothing_is_left() {
             }
             // A lock that was not given back is no failure.
             if let Err(failed) = failed {
-                assert_eq!(failed.leftover, Leftover::Nothing, "{number} {failed:?}");
-                assert_eq!(controller.volumes.leftover(&volume.name), Leftover::Nothing);
-                assert_ne!(failed.error.class(), Class::Unavailable, "{failed:?}");
+                let may_have_left = controller.volumes.may_have_left(&volume.name);
+                assert!(!may_have_left, "{number} {failed:?}");
+                assert_ne!(failed.code(), Code::Unavailable, "{failed:?}");
                 let mut records = entries(&samba, ".wincsi");
                 records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
                 assert!(records.is_empty(), "{number} {records:?}");
@@ -45,13 +44,39 @@ fn after_a_final_failure_nothing_is_left() {
         let failed = controller
             .with(Failing::new(&samba, 1, failure))
             .create(&volume);
-        assert_eq!(failed.unwrap_err().leftover, Leftover::Possible);
+        assert!(failed.is_err() && controller.volumes.may_have_left(&volume.name));
         delete(&controller, &gone(&volume)).unwrap();
-        assert_eq!(controller.volumes.leftover(&volume.name), Leftover::Nothing);
+        assert!(!controller.volumes.may_have_left(&volume.name));
     }
 }
 
+/// What a delete decided stays decided, though a create of the name fails meanwhile.
+#[test]
+fn a_failed_create_keeps_what_a_delete_left() {
+    let samba = Samba::start();
+    let volume = volume("pvc-1", "data");
+    let deletion = Delete {
+        unrecorded: Unrecorded::Delete,
+        ..gone(&volume)
+    };
+    let controller = Controller::new(samba.port());
+    fs::create_dir(at(&samba, "data")).unwrap();
+    create(&controller, &volume).unwrap();
+    for number in 0.. {
+        let left = delete(&controller, &deletion).unwrap();
+        assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
+        let failing = Failing::new(&samba, number, || Failure::Denied);
+        let operations = Arc::clone(&failing.operations);
+        let _ = Controller::new(samba.port()).with(failing).create(&volume);
+        if operations.load(Ordering::Relaxed) <= number {
+            break;
+        }
+    }
+    assert!(at(&samba, "data").exists());
+}
+
 /// Connects to shares of which one operation fails.
+#[derive(Clone)]
 struct Failing {
     port: u16,
     number: usize,
@@ -61,9 +86,7 @@ struct Failing {
 
 struct FailingShare {
     share: Box<dyn Share + Send>,
-    number: usize,
-    failure: fn() -> Failure,
-    operations: Arc<AtomicUsize>,
+    failing: Failing,
 }
 
 impl Failing {
@@ -78,84 +101,118 @@ impl Failing {
 }
 
 impl Connector for Failing {
-    fn open(&self, by: Instant) -> Result<Box<dyn Share + Send>> {
+    fn open(&self, folders: &[SharePath], by: Instant) -> Result<Connected> {
         let port = Port {
             port: self.port,
             share: "plain",
             password: PASSWORD,
         };
-        Ok(Box::new(FailingShare {
-            share: port.open(by)?,
-            number: self.number,
-            failure: self.failure,
-            operations: Arc::clone(&self.operations),
-        }))
+        let (share, looked) = port.open(folders, by)?;
+        let failing = self.clone();
+        Ok((Box::new(FailingShare { share, failing }), looked))
     }
 }
 
 impl FailingShare {
     fn begin(&mut self, operation: Operation) -> Result<()> {
-        if self.operations.fetch_add(1, Ordering::Relaxed) != self.number {
+        if self.failing.operations.fetch_add(1, Ordering::Relaxed) != self.failing.number {
             return Ok(());
         }
         Err(smb::Error {
             operation,
             object: "the object".to_owned(),
-            failure: (self.failure)(),
+            failure: (self.failing.failure)(),
         })
     }
 }
 
 impl Share for FailingShare {
-    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
         self.begin(Operation::Stat)?;
         self.share.stat(path, by)
     }
 
-    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
         self.begin(Operation::List)?;
-        self.share.list(folder, limit, by)
+        self.share.look(folders, by)
     }
 
-    fn make_folder(&mut self, path: &SharePath, v: Visibility, by: Instant) -> Result<FileId> {
-        self.begin(Operation::MakeFolder)?;
-        self.share.make_folder(path, v, by)
+    fn list_ending(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        beside: &[SharePath],
+        by: Instant,
+    ) -> Result<(Listing, Vec<Result<Listing>>)> {
+        self.begin(Operation::List)?;
+        self.share.list_ending(folder, ending, limit, beside, by)
     }
 
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId> {
-        self.begin(Operation::Create)?;
-        self.share.create(path, content, by)
-    }
-
-    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>> {
-        self.begin(Operation::Read)?;
-        self.share.read(path, limit, by)
-    }
-
-    fn rename(
+    fn take(
         &mut self,
         from: &SharePath,
         id: FileId,
         to: &SharePath,
         existing: Existing,
         by: Instant,
-    ) -> Result<()> {
+    ) -> Result<OpenFile> {
         self.begin(Operation::Rename)?;
-        self.share.rename(from, id, to, existing, by)
+        self.share.take(from, id, to, existing, by)
     }
 
-    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
+    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.begin(Operation::MakeFolder)?;
+        self.share.make_folder(path, by)
+    }
+
+    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.begin(Operation::MakeFolder)?;
+        self.share.make_hidden_folder(path, by)
+    }
+
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
+        self.begin(Operation::Create)?;
+        self.share.create(path, content, by)
+    }
+
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
+        match self.begin(Operation::Rename) {
+            Ok(()) => self.share.place(file, to, by),
+            // The file is closed in any case.
+            Err(error) => {
+                let aside = file.path.clone();
+                self.share.place(file, &aside, by).and(Err(error))
+            }
+        }
+    }
+
+    fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
+        self.share.discard(file, by)
+    }
+
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
+        self.begin(Operation::Read)?;
+        self.share.read(path, by)
+    }
+
+    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()> {
         self.begin(Operation::Remove)?;
-        self.share.remove(path, id, by)
+        self.share.clear(path, by)
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
+    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
+        self.begin(Operation::Remove)?;
+        self.share.remove_each(entries, by)
+    }
+
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         self.begin(Operation::Lock)?;
         self.share.lock(path, by)
     }
 
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
-        self.begin(Operation::Unlock)?;
-        self.share.unlock(lock, by)
+    fn close(&mut self, file: OpenFile, by: Instant) -> Result<()> {
+        self.begin(Operation::Close)?;
+        self.share.close(file, by)
     }
 }

@@ -8,8 +8,9 @@ use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
+use transport::Code;
 use wincsi_controller::volumes::{
-    Base, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left, Policy,
+    Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left, Policy,
     Unrecorded, Volumes,
 };
 
@@ -42,10 +43,10 @@ impl Port {
 }
 
 impl Connector for Port {
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
         while let Some(mut share) = self.idle() {
-            if share.stat(&SharePath::root(), by).is_ok() {
-                return Ok(share);
+            if let Ok(looked) = share.look(folders, by) {
+                return Ok((share, looked));
             }
         }
         let Self {
@@ -53,8 +54,9 @@ impl Connector for Port {
             share,
             password,
         } = *self;
-        let share = open(port, share, &user(), password, Privacy::Offered, by)?;
-        Ok(Box::new(share))
+        let mut share = open(port, share, &user(), password, Privacy::Offered, by)?;
+        let looked = share.look(folders, by)?;
+        Ok((Box::new(share), looked))
     }
 
     fn give_back(&self, connection: Box<dyn Share + Send>) {
@@ -100,12 +102,17 @@ impl Controller {
         })
     }
 
-    pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
+    pub(crate) fn create(&self, volume: &Create) -> Result<Created, Error> {
         self.create_by(volume, soon())
     }
 
-    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
+    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, Error> {
         self.volumes.create(&*self.connector, volume, by)
+    }
+
+    pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
+        let (base, folder) = (&volume.base, &volume.folder);
+        self.volumes.has(&*self.connector, base, folder, soon())
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
@@ -119,11 +126,35 @@ impl Controller {
 }
 
 pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
-    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+    until_free(|| controller.create(volume))
 }
 
 pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
     until_free(|| controller.delete(volume))
+}
+
+/// Deletes, and expects that the folder stays.
+#[track_caller]
+pub(crate) fn stays(controller: &Controller, deletion: &Delete, reason: Left) {
+    let deleted = delete(controller, deletion).unwrap();
+    assert_eq!(deleted, Deleted::Left(reason), "{deletion:?}");
+}
+
+/// Expects that a create fails with nothing left, or a delete, in this way.
+#[track_caller]
+pub(crate) fn refused(controller: &Controller, volume: &Create, code: Code) {
+    let failed = controller.create(volume).unwrap_err();
+    assert_eq!(failed.code(), code, "{volume:?}: {failed:?}");
+    let may_have_left = controller.volumes.may_have_left(&volume.name);
+    assert!(!may_have_left, "{failed:?}");
+}
+
+#[track_caller]
+pub(crate) fn blocked(controller: &Controller, deletion: &Delete) -> String {
+    let error = delete(controller, deletion).unwrap_err();
+    let is_blocked = error.code() == Code::FailedPrecondition;
+    assert!(is_blocked, "{deletion:?}: {error}");
+    error.to_string()
 }
 
 /// A volume with a file in a folder.
@@ -132,9 +163,16 @@ pub(crate) fn fill(samba: &Samba, volume: &Create) {
     create(&controller, volume).unwrap();
     let (base, folder) = (&volume.base.path, volume.folder.path());
     let path = format!("{base}{folder}").replace('\\', "/");
-    let folder = at(samba, path.trim_start_matches('/'));
-    fs::create_dir(folder.join("sub")).unwrap();
-    fs::write(folder.join("sub/file"), b"x").unwrap();
+    let path = path.trim_start_matches('/');
+    assert!(at(samba, path).is_dir());
+    put(samba, path);
+}
+
+/// A file in a folder of a folder, by other ways than ours.
+pub(crate) fn put(samba: &Samba, path: &str) {
+    let sub = at(samba, path).join("sub");
+    fs::create_dir_all(&sub).unwrap();
+    fs::write(sub.join("file"), b"x").unwrap();
 }
 
 /// Repeats a call while the server has not noticed yet that the last one's connection is cut.
@@ -158,6 +196,13 @@ pub(crate) fn base(path: &str) -> Base {
         share: Name::new("plain").unwrap(),
         path: SharePath::new(path).unwrap(),
     }
+}
+
+/// An empty share, and a controller of it.
+pub(crate) fn start() -> (Samba, Controller) {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    (samba, controller)
 }
 
 /// A volume to make in the share's own folder.
@@ -190,8 +235,38 @@ pub(crate) fn archive(volume: &Create) -> Delete {
     }
 }
 
+/// The same of a handle with a name or without, for a folder without a record.
+pub(crate) fn by_rule(volume: &Create, unrecorded: Unrecorded) -> Delete {
+    Delete {
+        unrecorded,
+        ..gone(volume)
+    }
+}
+
+pub(crate) fn nameless(volume: &Create, path: &str) -> Delete {
+    Delete {
+        name: None,
+        folder: folder(path),
+        ..by_rule(volume, Unrecorded::Delete)
+    }
+}
+
+/// The same with a policy that keeps the folder.
+pub(crate) fn keep(volume: &Create, reason: Left) -> Delete {
+    Delete {
+        policy: Policy::Keep(reason),
+        ..gone(volume)
+    }
+}
+
 pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
+}
+
+/// A record as a create leaves it that is cut before the folder's id is in it.
+pub(crate) fn creating(record: &str) -> String {
+    let (before, _) = record.split_once("\"state\":").unwrap();
+    format!("{before}\"state\":\"creating\"}}")
 }
 
 /// What is in a folder of the server, sorted; nothing is in one that is missing.

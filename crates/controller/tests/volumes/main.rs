@@ -7,7 +7,6 @@
 extern crate smb as wincsi_smb;
 
 mod attacks;
-mod basics;
 mod controllers;
 mod cuts;
 mod failing;

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use program::flags::values::{address, driver_name, endpoint, seconds};
-use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
+use program::flags::{Apply, Flag, Klog, Section, Value, optional, set};
 
 use super::{Config, Host};
 use crate::cluster_dns::ClusterDns;
@@ -24,13 +24,7 @@ pub(super) const SECTIONS: &[Section<Config>] = &[
 ];
 
 pub(super) const FLAGS: &[Flag<Config>] = &[
-    Flag {
-        name: "help",
-        value: Value::Bool,
-        default: "",
-        help: "Print how the program is used, and end; -h, too.",
-        apply: Apply::Instead(Instead::Help),
-    },
+    Flag::HELP,
     Flag {
         name: "azure-luns",
         value: Value::Of("scsi:ADAPTER|nvme:ADAPTER"),
@@ -80,7 +74,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         name: "health-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /healthz and /readyz alone on this TCP address, for probes; without a host, on loopback alone. Empty is off.",
+        help: "Serve the same pages on this TCP address too, for probes and people on the node while -metrics-address is the pod's; without a host, on loopback alone. Empty is off.",
         apply: Apply::Text(|config, text| set(&mut config.health_address, address(text)?)),
     },
     Flag {
@@ -219,13 +213,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         help: "Where the node is, for the scheduler: one pair or several, as kubectl takes labels. May be given several times.",
         apply: Apply::Text(|config, text| config.topology.add(text)),
     },
-    Flag {
-        name: "version",
-        value: Value::Bool,
-        default: "",
-        help: "Print the version, and end.",
-        apply: Apply::Instead(Instead::Version),
-    },
+    Flag::VERSION,
     Flag {
         name: "vol-stats-cache-expire-in-minutes",
         value: Value::Of("minutes"),

@@ -16,7 +16,7 @@ use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, SocketF
 use wincsi::{Error, NodeApi};
 use wire::csi::v1::NodeGetInfoResponse;
 
-use self::pages::{Health, Pages};
+use self::pages::Pages;
 use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
@@ -105,11 +105,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
     };
-    let site = Arc::new(site);
-    let all = |address| HttpServer::start(address, Arc::clone(&site) as _, pages::PATHS);
-    let pages = config.metrics_address.as_ref().map(all);
-    let alone = |address| HttpServer::start(address, Arc::new(Health(site)), pages::OF_HEALTH);
-    let health = config.health_address.as_ref().map(alone);
+    let (pages, health) = site.serve(config);
     Ok(RunningServer {
         server: Some(server),
         pages,
@@ -185,7 +181,7 @@ impl RunningServer {
         self.pages.as_ref().and_then(HttpServer::address)
     }
 
-    /// Where the pages for probes are served, if they are by now.
+    /// Where the pages are served for probes, if they are by now.
     pub fn health_address(&self) -> Option<SocketAddr> {
         self.health.as_ref().and_then(HttpServer::address)
     }

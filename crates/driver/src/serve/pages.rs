@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use program::http::{Detail, Page, Site, Status};
+use program::http::{Detail, HttpServer, Page, Site, Status};
 use program::metrics::{self, Calls, Exposition};
 use transport::{Server, Usage};
 
@@ -8,24 +8,8 @@ use super::probe::{LIMIT, NodeProbe};
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
+use crate::flags::Config;
 use crate::life::Volumes;
-
-pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
-pub(super) const OF_HEALTH: &str = "/healthz and /readyz";
-
-/// The pages for probes alone.
-pub(super) struct Health(pub(super) Arc<Pages>);
-
-impl Site for Health {
-    fn at_once(&self, path: &str) -> Option<Page> {
-        self.0.at_once(path)
-    }
-
-    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
-        let is_health = path == "/readyz";
-        is_health.then(|| self.0.page(path, detail)).flatten()
-    }
-}
 
 pub(super) struct Pages {
     pub(super) calls: Arc<Calls>,
@@ -57,6 +41,14 @@ impl Site for Pages {
 }
 
 impl Pages {
+    /// At each address that the command line has.
+    pub(super) fn serve(self, config: &Config) -> (Option<HttpServer>, Option<HttpServer>) {
+        let site = Arc::new(self);
+        let served = |at| HttpServer::start(at, Arc::clone(&site) as _, ALL);
+        let [metrics, health] = [&config.metrics_address, &config.health_address];
+        (metrics.as_ref().map(served), health.as_ref().map(served))
+    }
+
     fn metrics(&self) -> Page {
         let mut page = Exposition::default();
         self.calls.render(&mut page);
@@ -110,3 +102,5 @@ impl Pages {
         self.probe.ask(LIMIT).map_err(|error| error.to_string())
     }
 }
+
+const ALL: &str = "/metrics, /healthz and /readyz";

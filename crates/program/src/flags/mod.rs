@@ -63,6 +63,23 @@ pub struct Flag<C: 'static> {
     pub apply: Apply<C>,
 }
 
+impl<C> Flag<C> {
+    pub const HELP: Self = Self {
+        name: "help",
+        value: Value::Bool,
+        default: "",
+        help: "Print how the program is used, and end; -h, too.",
+        apply: Apply::Instead(Instead::Help),
+    };
+
+    pub const VERSION: Self = Self {
+        name: "version",
+        help: "Print the version, and end.",
+        apply: Apply::Instead(Instead::Version),
+        ..Self::HELP
+    };
+}
+
 /// The kind of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {

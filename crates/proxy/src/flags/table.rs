@@ -223,13 +223,7 @@ const OURS: &[Flag<Config>] = &[
         help: "A further folder in which MountVolume and UnmountVolume may act, but no other call that changes something; may be given several times. For -format-guard it lies outside of the allowed roots.",
         apply: Apply::Text(volume_dir),
     },
-    Flag {
-        name: "version",
-        value: Value::Bool,
-        default: "",
-        help: "Print the version, and end.",
-        apply: Apply::Instead(Instead::Version),
-    },
+    Flag::VERSION,
 ];
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {

@@ -8,52 +8,27 @@ use crate::credentials::Credentials;
 use crate::crypto::Key;
 use crate::error::{Failure, Outcome};
 
-/// A logon that has sent its first token.
-pub(crate) struct Logon<'a> {
-    credentials: &'a Credentials,
-    host: &'a str,
-    negotiate: Vec<u8>,
-}
+pub(crate) use self::ntlm::Challenge;
+pub(crate) use self::spnego::token;
 
 /// The last token, and the key that both sides have if the server takes it.
-pub(crate) struct Answered {
+pub(crate) struct Answer {
     pub(crate) token: Vec<u8>,
     pub(crate) session_key: Key,
 }
 
-impl<'a> Logon<'a> {
-    /// A logon at a host, and the token that begins it.
-    pub(crate) fn begin(credentials: &'a Credentials, host: &'a str) -> (Self, Vec<u8>) {
-        let negotiate = ntlm::negotiate();
-        let token = spnego::first(&negotiate);
-        let logon = Self {
-            credentials,
-            host,
-            negotiate,
-        };
-        (logon, token)
-    }
-
-    /// The answer to the server's challenge.
-    pub(crate) fn answer(&self, token: &[u8]) -> Outcome<Answered> {
-        let challenge = spnego::token(token).ok_or(Failure::Malformed("token of the logon"))?;
-        let fresh = ntlm::Fresh::new()?;
-        let answer = ntlm::answer(
-            self.credentials,
-            self.host,
-            &self.negotiate,
-            challenge,
-            &fresh,
-        )?;
-        let check = ntlm::client_signature(&answer.session_key, &spnego::MECHANISMS);
-        Ok(Answered {
-            token: spnego::last(&answer.message, &check),
-            session_key: answer.session_key,
-        })
-    }
+/// The token that begins a logon.
+pub(crate) fn begin() -> Vec<u8> {
+    spnego::first(&ntlm::negotiate())
 }
 
-pub(crate) fn decode_everything(bytes: &[u8]) {
-    let _ = spnego::token(bytes);
-    let _ = ntlm::Challenge::parse(bytes);
+/// The answer to a host's challenge.
+pub(crate) fn answer(credentials: &Credentials, host: &str, challenge: &[u8]) -> Outcome<Answer> {
+    let challenge = token(challenge).ok_or(Failure::Malformed("token of the logon"))?;
+    let fresh = ntlm::Fresh::new()?;
+    let message = ntlm::answer(credentials, host, challenge, &fresh)?;
+    let session_key = fresh.session_key;
+    let check = ntlm::client_signature(&session_key, &spnego::MECHANISMS);
+    let token = spnego::last(&message, &check);
+    Ok(Answer { token, session_key })
 }

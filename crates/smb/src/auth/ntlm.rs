@@ -33,8 +33,7 @@ const BINDINGS: u16 = 10;
 /// The third message has a check.
 const HAS_CHECK: u32 = 2;
 
-/// The server's message.
-pub(super) struct Challenge<'a> {
+pub(crate) struct Challenge<'a> {
     flags: u32,
     challenge: [u8; 8],
     target: Vec<(u16, &'a [u8])>,
@@ -43,40 +42,32 @@ pub(super) struct Challenge<'a> {
 /// What is new in each logon.
 pub(super) struct Fresh {
     challenge: [u8; 8],
-    session_key: Key,
+    pub(super) session_key: Key,
     /// In units of 100 ns since 1601.
     now: u64,
 }
 
-/// The third message and what it establishes.
-pub(super) struct Answer {
-    pub(super) message: Vec<u8>,
-    pub(super) session_key: Key,
-}
-
-/// The first message.
 pub(super) fn negotiate() -> Vec<u8> {
-    let head = Out::default().bytes(&MAGIC).u32(1);
-    head.u32(FLAGS).zeros(24).done()
+    Out::default()
+        .bytes(&MAGIC)
+        .u32(1)
+        .u32(FLAGS)
+        .zeros(24)
+        .done()
 }
 
 /// The third message, for the server's challenge.
 pub(super) fn answer(
     credentials: &Credentials,
     host: &str,
-    negotiate: &[u8],
     challenge: &[u8],
     fresh: &Fresh,
-) -> Outcome<Answer> {
+) -> Outcome<Vec<u8>> {
     let parsed = Challenge::parse(challenge).ok_or(Failure::Malformed("challenge of the logon"))?;
     if parsed.flags & NEEDED != NEEDED {
         return Err(Failure::WeakLogon);
     }
-    let owf = response_key(
-        credentials.user(),
-        credentials.domain(),
-        credentials.password(),
-    );
+    let owf = response_key(credentials);
     let blob = client_blob(&parsed, host, fresh);
     let proof = crypto::hmac_md5(&owf, &[&parsed.challenge, &blob]);
     let base = crypto::hmac_md5(&owf, &[proof.as_slice()]);
@@ -85,12 +76,9 @@ pub(super) fn answer(
     Rc4::new(&base).apply(&mut exchanged);
     let response = [proof.as_slice(), &blob].concat();
     let mut message = authenticate(credentials, &response, &exchanged);
-    let check = crypto::hmac_md5(&fresh.session_key, &[negotiate, challenge, &message]);
+    let check = crypto::hmac_md5(&fresh.session_key, &[&negotiate(), challenge, &message]);
     message[CHECK].copy_from_slice(check.as_slice());
-    Ok(Answer {
-        message,
-        session_key: fresh.session_key.clone(),
-    })
+    Ok(message)
 }
 
 /// The signature of a first message of the client (3.4.4.2).
@@ -98,17 +86,15 @@ pub(super) fn client_signature(session_key: &Key, message: &[u8]) -> [u8; 16] {
     let signing = magic_key(session_key, "signing");
     let sealing = magic_key(session_key, "sealing");
     let mac = crypto::hmac_md5(&signing, &[&[0; 4], message]);
-    let mut checksum = [0; 8];
-    checksum.copy_from_slice(&mac[..8]);
-    Rc4::new(&sealing).apply(&mut checksum);
     let mut signature = [0; 16];
     signature[0] = 1;
-    signature[4..12].copy_from_slice(&checksum);
+    signature[4..12].copy_from_slice(&mac[..8]);
+    Rc4::new(&sealing).apply(&mut signature[4..12]);
     signature
 }
 
 impl<'a> Challenge<'a> {
-    pub(super) fn parse(message: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(message: &'a [u8]) -> Option<Self> {
         if bytes::slice(message, 0, 8)? != MAGIC || bytes::u32_le(message, 8)? != 2 {
             return None;
         }
@@ -162,22 +148,14 @@ fn target(mut bytes: &[u8]) -> Option<Vec<(u16, &[u8])>> {
 /// The client's part of the response (2.2.2.7), with what 3.1.5.1.2 adds to the server's target info.
 fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> {
     let replaced = [SERVER_FLAGS, SERVICE, BINDINGS];
-    let kept = challenge
-        .target
-        .iter()
-        .filter(|(id, _)| !replaced.contains(id));
-    let info = kept.fold(Out::default(), |out, (id, value)| {
-        out.u16(*id).len16(value).bytes(value)
-    });
-    let service = bytes::utf16(&format!("cifs/{host}"));
-    let info = info.u16(SERVER_FLAGS).u16(4).u32(HAS_CHECK);
-    let info = info.u16(SERVICE).len16(&service).bytes(&service);
-    let info = info.zeros(4).done();
-    blob(
-        challenge.time().unwrap_or(fresh.now),
-        fresh.challenge,
-        &info,
-    )
+    let fields = challenge.target.iter();
+    let kept = fields.filter(|(id, _)| !replaced.contains(id));
+    let field = |out: Out, id: u16, value: &[u8]| out.u16(id).len16(value).bytes(value);
+    let info = kept.fold(Out::default(), |out, (id, value)| field(out, *id, value));
+    let info = field(info, SERVER_FLAGS, &HAS_CHECK.to_le_bytes());
+    let info = field(info, SERVICE, &bytes::utf16(&format!("cifs/{host}")));
+    let time = challenge.time().unwrap_or(fresh.now);
+    blob(time, fresh.challenge, &info.zeros(4).done())
 }
 
 fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
@@ -188,27 +166,29 @@ fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
 
 /// The third message, whose check is zero yet. The answer of LAN Manager is empty.
 fn authenticate(credentials: &Credentials, response: &[u8], exchanged: &[u8; 16]) -> Vec<u8> {
-    let domain = bytes::utf16(credentials.domain());
-    let user = bytes::utf16(credentials.user());
+    let domain = bytes::utf16(&credentials.domain);
+    let user = bytes::utf16(&credentials.user);
     let fields: [&[u8]; 6] = [&[0; 24], response, &domain, &user, &[], exchanged];
-    let (out, _) = fields.iter().fold(
-        (Out::default().bytes(&MAGIC).u32(3), CHECK.end),
-        |(out, at), field| {
-            let offset = u32::try_from(at).expect("each field is below 64 KiB");
-            let out = out.len16(field).len16(field).u32(offset);
-            (out, at + field.len())
-        },
-    );
+    let mut out = Out::default().bytes(&MAGIC).u32(3);
+    let mut at = CHECK.end;
+    for field in fields {
+        let offset = u32::try_from(at).expect("each field is below 64 KiB");
+        out = out.len16(field).len16(field).u32(offset);
+        at += field.len();
+    }
     let out = out.u32(FLAGS).zeros(8 + CHECK.len());
     out.bytes(&fields.concat()).done()
 }
 
 /// NTOWFv2 (3.3.2).
-fn response_key(user: &str, domain: &str, password: &str) -> Key {
-    let password = Zeroizing::new(bytes::utf16(password));
+fn response_key(credentials: &Credentials) -> Key {
+    let password = Zeroizing::new(bytes::utf16(&credentials.password));
     let hash: Key = Zeroizing::new(Md4::digest(&*password).into());
-    let upper: Vec<u8> = upper(user).into_iter().flat_map(u16::to_le_bytes).collect();
-    crypto::hmac_md5(&hash, &[&upper, &bytes::utf16(domain)])
+    let upper: Vec<u8> = upper(&credentials.user)
+        .into_iter()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    crypto::hmac_md5(&hash, &[&upper, &bytes::utf16(&credentials.domain)])
 }
 
 /// Upper case unit by unit: a character whose upper case has another length stays, as in Windows's table.
@@ -243,12 +223,12 @@ mod tests {
     use crate::error::Failure;
     use crate::vectors::{self, hex};
 
-    os::assert_no_debug!(Fresh, super::Answer, Rc4);
+    os::assert_no_debug!(Fresh, Rc4);
 
     /// MS-NLMP 4.2.1 and 4.2.4.
     #[test]
     fn published_keys_are_computed() {
-        let owf = response_key("User", "Domain", "Password");
+        let owf = response_key(&credentials());
         assert_eq!(owf.as_slice(), hex("0c868a403bfd7a93a3001ef22ef02e3f"));
         let info = hex(vectors::TARGET_INFO);
         let blob = blob(0, [0xaa; 8], &info);
@@ -289,27 +269,21 @@ mod tests {
     fn the_third_message_has_a_check_over_all_three() {
         let challenge = challenge(0xe28a_8215, &hex(vectors::TARGET_INFO));
         let fresh = fresh();
-        let first = negotiate();
-        let made = answer(&credentials(), "server", &first, &challenge, &fresh).unwrap();
-        let mut zeroed = made.message.clone();
+        let made = answer(&credentials(), "server", &challenge, &fresh).unwrap();
+        let mut zeroed = made.clone();
         zeroed[72..88].fill(0);
-        let check = crypto::hmac_md5(&fresh.session_key, &[&first, &challenge, &zeroed]);
-        assert_eq!(made.message[72..88], *check.as_slice());
-        assert_eq!(*made.session_key, [0x55; 16]);
+        let check = crypto::hmac_md5(&fresh.session_key, &[&negotiate(), &challenge, &zeroed]);
+        assert_eq!(made[72..88], *check.as_slice());
         let service = crate::bytes::utf16("cifs/server");
-        assert!(
-            made.message
-                .windows(service.len())
-                .any(|part| part == service)
-        );
-        assert!(!made.message.windows(16).any(|part| part == [0x55; 16]));
+        assert!(made.windows(service.len()).any(|part| part == service));
+        assert!(!made.windows(16).any(|part| part == [0x55; 16]));
     }
 
     #[test]
     fn a_challenge_without_ntlm_2_is_refused() {
         for missing in [1, 0x8_0000, 0x80_0000, 0x2000_0000, 0x4000_0000] {
             let weak = challenge(0xe28a_8215 & !missing, b"");
-            let made = answer(&credentials(), "server", &negotiate(), &weak, &fresh());
+            let made = answer(&credentials(), "server", &weak, &fresh());
             assert_eq!(made.err(), Some(Failure::WeakLogon), "{missing:x}");
         }
         let whole = challenge(0xe28a_8215, &hex(vectors::TARGET_INFO));

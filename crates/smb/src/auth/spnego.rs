@@ -28,23 +28,15 @@ pub(super) fn last(ntlm: &[u8], check: &[u8]) -> Vec<u8> {
 }
 
 /// The server's NTLM message in its answer to the first token.
-pub(super) fn token(bytes: &[u8]) -> Option<&[u8]> {
-    let (answer, []) = read(context(1), bytes)? else {
-        return None;
-    };
-    let (mut fields, []) = read(SEQUENCE, answer)? else {
-        return None;
-    };
+pub(crate) fn token(bytes: &[u8]) -> Option<&[u8]> {
+    let mut fields = only(SEQUENCE, only(context(1), bytes)?)?;
     while !fields.is_empty() {
         let (tag, content, rest) = next(fields)?;
         if tag == context(1) && content != NTLM {
             return None;
         }
         if tag == context(2) {
-            let (token, []) = read(OCTETS, content)? else {
-                return None;
-            };
-            return Some(token);
+            return only(OCTETS, content);
         }
         fields = rest;
     }
@@ -72,10 +64,10 @@ fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// The content of the first element, which must have this tag, and what follows it.
-fn read(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The content of the only element, which must have this tag.
+fn only(tag: u8, bytes: &[u8]) -> Option<&[u8]> {
     let (found, content, rest) = next(bytes)?;
-    (found == tag).then_some((content, rest))
+    (found == tag && rest.is_empty()).then_some(content)
 }
 
 fn next(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::{Connection, Privacy, Server};
+use super::{Connection, Login, Privacy, Server};
 use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation};
 use crate::name::Name;
@@ -22,31 +22,26 @@ const SHORT: Duration = Duration::from_millis(200);
 /// What a server sends after each request, with its length before it.
 type Script = Vec<Vec<u8>>;
 
+const ANSWER: Failure = Failure::Malformed("answer to the negotiation");
+const CHOICE: Failure = Failure::Malformed("choice of algorithms or sizes");
+const OTHER: Failure = Failure::Malformed("answer, to another request");
+
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn negotiations_that_break_the_protocol_are_refused() {
-    let good = || answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..]);
     let with = |at: usize, bytes: &[u8]| {
-        let mut message = good();
+        let mut message = negotiated();
         message[at..at + bytes.len()].copy_from_slice(bytes);
         message
     };
     let malformed = Failure::Malformed;
+    let dialect = |text: &str| Failure::Dialect(text.into());
     for (what, message, expected) in [
-        (
-            "SMB 3.0.2",
-            with(68, &[2, 3]),
-            Failure::Dialect("it chose 0x0302".into()),
-        ),
-        (
-            "SMB 2.0.2",
-            with(68, &[2, 2]),
-            Failure::Dialect("it chose 0x0202".into()),
-        ),
+        ("SMB 3.0.2", with(68, &[2, 3]), dialect("it chose 0x0302")),
+        ("SMB 2.0.2", with(68, &[2, 2]), dialect("it chose 0x0202")),
         (
             "any SMB 2",
             with(68, &[0xff, 2]),
-            Failure::Dialect("it chose 0x02ff".into()),
+            dialect("it chose 0x02ff"),
         ),
         (
             "an ended session",
@@ -56,139 +51,74 @@ fn negotiations_that_break_the_protocol_are_refused() {
         (
             "none of ours",
             answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
-            Failure::Dialect("it refuses that dialect".into()),
+            dialect("it refuses that dialect"),
         ),
         ("SMB 1", with(0, &[0xff]), malformed("header")),
-        (
-            "another id",
-            with(24, &[1]),
-            malformed("answer, to another request"),
-        ),
-        (
-            "another command",
-            with(12, &[1]),
-            malformed("answer, to another request"),
-        ),
+        ("another id", with(24, &[1]), OTHER),
+        ("another command", with(12, &[1]), OTHER),
         ("a request", with(16, &[0]), malformed("header")),
         ("a compound", with(20, &[64]), malformed("header")),
-        (
-            "no structure",
-            with(64, &[0]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "contexts far away",
-            with(124, &[0xff; 4]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "many contexts",
-            with(70, &[0xff; 2]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "another hash",
-            with(0x1c0 + 12, &[9]),
-            malformed("choice of algorithms or sizes"),
-        ),
-        (
-            "another cipher",
-            with(0x1c0 + 58, &[1]),
-            malformed("choice of algorithms or sizes"),
-        ),
-        (
-            "tiny reads",
-            with(96, &[0; 4]),
-            malformed("choice of algorithms or sizes"),
-        ),
+        ("no structure", with(64, &[0]), ANSWER),
+        ("contexts far away", with(124, &[0xff; 4]), ANSWER),
+        ("many contexts", with(70, &[0xff; 2]), ANSWER),
+        ("another hash", with(0x1c0 + 12, &[9]), CHOICE),
+        ("another cipher", with(0x1c0 + 58, &[1]), CHOICE),
+        ("tiny reads", with(96, &[0; 4]), CHOICE),
         ("no cipher", with(0x1c0 + 58, &[0]), Failure::NoEncryption),
-        (
-            "cut",
-            good()[..100].to_vec(),
-            malformed("answer to the negotiation"),
-        ),
+        ("cut", negotiated()[..100].to_vec(), ANSWER),
     ] {
         let error = refused(Privacy::Required, vec![framed(&message)], PATIENCE);
-        assert_eq!(
-            (error.operation, error.failure),
-            (Operation::Negotiate, expected),
-            "{what}"
-        );
+        assert_eq!(error.operation, Operation::Negotiate);
+        assert_eq!(error.failure, expected, "{what}");
     }
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn logons_that_break_the_protocol_are_refused() {
-    let negotiated = framed(&answer(
-        0,
-        0,
-        status::SUCCESS,
-        &hex(vectors::NEGOTIATED)[64..],
-    ));
+    let negotiated = framed(&negotiated());
     let recorded = hex(vectors::LOGON[1]);
     let challenge = |status, body: &[u8]| framed(&answer(1, 1, status, body));
     let more = status::MORE_PROCESSING_REQUIRED;
-    let second = |status, flags: u8| framed(&answer(1, 2, status, &[9, 0, flags, 0, 72, 0, 0, 0]));
+    let empty = |flags| [9, 0, flags, 0, 72, 0, 0, 0];
     let good = challenge(more, &recorded[64..]);
+    let once = |status, body: &[u8]| vec![challenge(status, body)];
+    let second = |status, flags| framed(&answer(1, 2, status, &empty(flags)));
+    let twice = |status, flags| vec![good.clone(), second(status, flags)];
     let mut weak = recorded[64..].to_vec();
     // The flag of 128 bits, in the challenge's fourth byte of flags.
     weak[8 + 31 + 23] &= !0x20;
     for (what, answers, expected) in [
-        ("a guest", vec![good.clone(), second(0, 1)], Failure::Guest),
-        (
-            "nobody",
-            vec![good.clone(), second(0, 2)],
-            Failure::Anonymous,
-        ),
-        (
-            "a guest at once",
-            vec![challenge(0, &[9, 0, 1, 0, 72, 0, 0, 0])],
-            Failure::Guest,
-        ),
-        (
-            "nobody at once",
-            vec![challenge(0, &[9, 0, 0, 0, 72, 0, 0, 0])],
-            Failure::Anonymous,
-        ),
+        ("a guest", twice(0, 1), Failure::Guest),
+        ("nobody", twice(0, 2), Failure::Anonymous),
+        ("a guest at once", once(0, &empty(1)), Failure::Guest),
+        ("nobody at once", once(0, &empty(0)), Failure::Anonymous),
         (
             "no signature",
-            vec![good.clone(), second(0, 0)],
+            twice(0, 0),
             Failure::Unprotected("it is not signed"),
         ),
-        (
-            "no end",
-            vec![good.clone(), second(more, 0)],
-            Failure::Status(more),
-        ),
-        (
-            "a weak logon",
-            vec![challenge(more, &weak)],
-            Failure::WeakLogon,
-        ),
+        ("no end", twice(more, 0), Failure::Status(more)),
+        ("a weak logon", once(more, &weak), Failure::WeakLogon),
         (
             "no token",
-            vec![challenge(more, &[9, 0, 0, 0, 72, 0, 0, 0])],
+            once(more, &empty(0)),
             Failure::Malformed("token of the logon"),
         ),
         (
             "a token far away",
-            vec![challenge(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0])],
+            once(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0]),
             Failure::Malformed("answer to the logon"),
         ),
         (
             "a wrong password",
-            vec![good, second(0xC000_006D, 0)],
+            twice(0xC000_006D, 0),
             Failure::LogonRefused(0xC000_006D),
         ),
     ] {
         let script = [vec![negotiated.clone()], answers].concat();
         let error = refused(Privacy::Offered, script, PATIENCE);
-        assert_eq!(
-            (error.operation, error.failure),
-            (Operation::LogOn, expected),
-            "{what}"
-        );
+        assert_eq!(error.operation, Operation::LogOn, "{what}");
+        assert_eq!(error.failure, expected, "{what}");
         assert!(!error.object.contains("secret"));
     }
 }
@@ -249,11 +179,8 @@ fn a_server_that_is_away_is_named() {
         .port();
     let error = open(port, Privacy::Offered, PATIENCE).err().unwrap();
     assert!(matches!(error.failure, Failure::Unreachable(_)));
-    assert!(
-        error
-            .to_string()
-            .starts_with(&format!("connect to 127.0.0.1 port {port}: "))
-    );
+    let named = format!("connect to 127.0.0.1 port {port}: ");
+    assert!(error.to_string().starts_with(&named));
 }
 
 /// Opens a share of a server that answers by a script, then waits for the client's end.
@@ -280,14 +207,17 @@ fn open(port: u16, privacy: Privacy, patience: Duration) -> crate::Result<Connec
     };
     let password = Zeroizing::new("secret".to_owned());
     let credentials = Credentials::new("user", None, password).unwrap();
-    let share = Name::new("share").unwrap();
-    Connection::open(
-        &server,
-        &share,
-        &credentials,
+    let login = Login {
+        server,
+        share: Name::new("share").unwrap(),
+        credentials,
         privacy,
-        Instant::now() + patience,
-    )
+    };
+    Connection::open(&login, Instant::now() + patience)
+}
+
+fn negotiated() -> Vec<u8> {
+    answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..])
 }
 
 fn answer(command: u8, message: u8, status: u32, body: &[u8]) -> Vec<u8> {

@@ -1,25 +1,18 @@
 //! The first messages: NEGOTIATE, and SESSION_SETUP twice. Each is hashed into the keys, so that who changes one on its
 //! way has no valid signature for the last.
 
-use std::time::Instant;
-
-use super::{Answer, Connection, Privacy, Protection, Server};
-use crate::auth::Logon;
-use crate::credentials::Credentials;
+use super::{Answer, Connection, Login, Privacy, Protection};
+use crate::auth;
 use crate::crypto::{self, Cipher, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
-use crate::wire::{Request, negotiate, session};
-
-/// Servers that answer with less are not worth a client.
-const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
+use crate::wire::{PAYLOAD, Request, negotiate, session};
 
 impl Connection {
-    /// Agrees on SMB 3.1.1 and its algorithms.
-    pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
+    pub(super) fn negotiate(&mut self, privacy: Privacy) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
         let request = negotiate::request(crypto::random()?, &crypto::random()?);
-        let answer = self.hashed(request, &mut preauth, by)?;
+        let answer = self.hashed(request, &mut preauth)?;
         preauth.absorb(&answer.1);
         if answer.0.status == status::NOT_SUPPORTED {
             return Err(Failure::Dialect("it refuses that dialect".to_owned()));
@@ -28,16 +21,14 @@ impl Connection {
         let answer = negotiate::Answer::parse(&answer.1);
         let answer = answer.ok_or(Failure::Malformed("answer to the negotiation"))?;
         if answer.dialect != negotiate::DIALECT {
-            return Err(Failure::Dialect(format!(
-                "it chose {:#06x}",
-                answer.dialect
-            )));
+            let chosen = format!("it chose {:#06x}", answer.dialect);
+            return Err(Failure::Dialect(chosen));
         }
-        let sizes = [answer.max_transact, answer.max_read, answer.max_write];
         self.cipher = answer.cipher.and_then(Cipher::of);
+        // Servers that answer with less at once are not worth a client.
         let is_usable = answer.has_sha_512
             && answer.cipher.is_some() == self.cipher.is_some()
-            && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
+            && answer.max_size >= PAYLOAD;
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
         }
@@ -47,16 +38,9 @@ impl Connection {
         Ok(preauth)
     }
 
-    /// Makes the session of a user, and its keys.
-    pub(super) fn log_on(
-        &mut self,
-        server: &Server,
-        credentials: &Credentials,
-        mut preauth: Preauth,
-        by: Instant,
-    ) -> Outcome<()> {
-        let (logon, token) = Logon::begin(credentials, &server.host);
-        let (header, answer) = self.hashed(session::request(&token), &mut preauth, by)?;
+    pub(super) fn log_on(&mut self, login: &Login, mut preauth: Preauth) -> Outcome<()> {
+        let first = session::request(&auth::begin());
+        let (header, answer) = self.hashed(first, &mut preauth)?;
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
             // A server that wants no proof makes a session of no user.
@@ -68,9 +52,9 @@ impl Connection {
         preauth.absorb(&answer);
         self.next.session = header.session;
         let challenge = parse(&answer)?;
-        let answered = logon.answer(challenge.token)?;
+        let answered = auth::answer(&login.credentials, &login.server.host, challenge.token)?;
 
-        let last = self.hashed(session::request(&answered.token), &mut preauth, by)?;
+        let last = self.hashed(session::request(&answered.token), &mut preauth)?;
         self.expect_success(&last)?;
         // A guest's session has no key that could sign: its name comes before that.
         let flags = parse(&last.1)?.flags;
@@ -89,9 +73,9 @@ impl Connection {
     }
 
     /// An exchange without protection, whose request is hashed. Its answer is the caller's: the last one is not hashed.
-    fn hashed(&mut self, request: Request, preauth: &mut Preauth, by: Instant) -> Outcome<Answer> {
+    fn hashed(&mut self, request: Request, preauth: &mut Preauth) -> Outcome<Answer> {
         preauth.absorb(&request.encode(self.next, 0));
-        self.exchange(request, by)
+        self.exchange(request)
     }
 }
 

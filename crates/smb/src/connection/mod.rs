@@ -18,15 +18,14 @@ use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
 const MOST_CREDITS: usize = 1024;
-/// No answer to a request of ours is longer: a payload, headers, and what a logon has.
-const LONGEST: usize = 80 * 1024;
-/// Nor is one of several, which carry no data: many answers that wait for the last take little memory.
-const LONGEST_OF_SEVERAL: usize = 4 * 1024;
+/// All answers to requests that wait for each other have so many bytes for each request: headers, names, interim answers.
+const PER_REQUEST: usize = 4 * 1024;
+/// And so many more together: a payload, which one of the requests may ask for.
+const DATA: usize = 68 * 1024;
 
 /// An answer's header, and the whole of it.
 pub(crate) type Answer = (Header, Vec<u8>);
 
-/// A server, by name or address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// A name in DNS, or an address without brackets.
@@ -44,6 +43,15 @@ pub enum Privacy {
     Required,
 }
 
+/// A share, and as whom it is opened.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    pub server: Server,
+    pub share: Name,
+    pub credentials: Credentials,
+    pub privacy: Privacy,
+}
+
 /// A connection, from its first message to an open share.
 pub(crate) struct Connection {
     socket: Socket,
@@ -53,6 +61,8 @@ pub(crate) struct Connection {
     protection: Protection,
     /// Of both sides, if the server has one of ours.
     cipher: Option<Cipher>,
+    /// What goes with the next requests, in messages of their own.
+    later: Vec<Vec<Request>>,
     has_ended: bool,
 }
 
@@ -69,73 +79,83 @@ impl fmt::Display for Server {
     }
 }
 
+impl Login {
+    /// `\\server\share`, for errors.
+    pub(crate) fn place(&self) -> String {
+        format!(r"\\{}\{}", self.server.host.escape_debug(), self.share)
+    }
+}
+
 impl Connection {
-    /// Connects, logs on and opens a share.
-    pub(crate) fn open(
-        server: &Server,
-        share: &Name,
-        credentials: &Credentials,
-        privacy: Privacy,
-        by: Instant,
-    ) -> Result<Self> {
+    pub(crate) fn open(login: &Login, by: Instant) -> Result<Self> {
         let at = |operation: Operation| {
-            move |failure: Failure| failure.at(operation, server.to_string())
+            move |failure: Failure| failure.at(operation, login.server.to_string())
         };
-        let socket = Socket::connect(server, by).map_err(at(Operation::Connect))?;
+        let socket = Socket::connect(&login.server, by).map_err(at(Operation::Connect))?;
         let mut opened = Self {
             socket,
             next: Address::default(),
             credits: 1,
             protection: Protection::None,
             cipher: None,
+            later: Vec::new(),
             has_ended: false,
         };
-        let preauth = opened.negotiate(privacy, by);
+        let preauth = opened.negotiate(login.privacy);
         let preauth = preauth.map_err(at(Operation::Negotiate))?;
-        let logon = opened.log_on(server, credentials, preauth, by);
+        let logon = opened.log_on(login, preauth);
         logon.map_err(at(Operation::LogOn))?;
-        opened
-            .open_share(server, share, privacy, by)
-            .map_err(|failure| {
-                let object = format!(r"\\{}\{share}", server.host.escape_debug());
-                failure.at(Operation::OpenShare, object)
-            })?;
+        let shared = opened.open_share(login);
+        shared.map_err(|failure| failure.at(Operation::OpenShare, login.place()))?;
         Ok(opened)
     }
 
+    /// From here on, what it does must end by then.
+    pub(crate) fn end_by(&mut self, by: Instant) {
+        self.socket.by = by;
+    }
+
     /// Sends a request, once, and returns its answer if its status is success.
-    pub(crate) fn call(&mut self, request: Request, by: Instant) -> Outcome<Vec<u8>> {
-        let answer = self.exchange(request, by)?;
+    pub(crate) fn call(&mut self, request: Request) -> Outcome<Vec<u8>> {
+        let answer = self.exchange(request)?;
         self.expect_success(&answer)?;
         Ok(answer.1)
     }
 
-    /// Sends a request, once, and returns its answer.
-    pub(crate) fn exchange(&mut self, request: Request, by: Instant) -> Outcome<Answer> {
-        let mut answers = self.exchange_all(&[vec![request]], by)?;
+    pub(crate) fn exchange(&mut self, request: Request) -> Outcome<Answer> {
+        let mut answers = self.exchange_all(&[vec![request]])?;
         answers.pop().ok_or(Failure::Ended)
+    }
+
+    /// Sends a request with the next ones: its answer tells only whether the connection goes on.
+    pub(crate) fn later(&mut self, request: Request) {
+        self.later.push(vec![request]);
     }
 
     /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of
     /// a chain one after the other, chains in any order. Any failure here is the end of the connection: nothing is known
     /// of the bytes that follow.
-    pub(crate) fn exchange_all(
-        &mut self,
-        chains: &[Vec<Request>],
-        by: Instant,
-    ) -> Outcome<Vec<Answer>> {
+    pub(crate) fn exchange_all(&mut self, chains: &[Vec<Request>]) -> Outcome<Vec<Answer>> {
         if self.has_ended {
             return Err(Failure::Ended);
         }
+        let before = std::mem::take(&mut self.later);
+        let all: Vec<&[Request]> = before.iter().chain(chains).map(Vec::as_slice).collect();
         let mut answers = Vec::new();
-        let mut rest = chains;
+        let mut rest = all.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.affordable(rest));
-            let sent = self.send(now, by);
-            let done = sent.and_then(|to| self.receive(now, to, by));
+            let sent = self.send(now);
+            let done = sent.and_then(|to| self.receive(now, to));
             self.has_ended = done.is_err();
             answers.extend(done?);
             rest = later;
+        }
+        for answer in answers.drain(..before.len()) {
+            match self.expect_success(&answer) {
+                Err(failure) if failure.ends_connection() => return Err(failure),
+                Ok(()) | Err(_) => {}
+            }
         }
         Ok(answers)
     }
@@ -156,19 +176,13 @@ impl Connection {
         Failure::Malformed(what)
     }
 
-    fn open_share(
-        &mut self,
-        server: &Server,
-        share: &Name,
-        privacy: Privacy,
-        by: Instant,
-    ) -> Outcome<()> {
-        if privacy == Privacy::Required {
+    fn open_share(&mut self, login: &Login) -> Outcome<()> {
+        if login.privacy == Privacy::Required {
             self.encrypt()?;
         }
-        let share = String::from_utf16_lossy(share.units());
-        let request = tree::request(&format!(r"\\{}\{share}", server.host));
-        let answer = self.exchange(request, by)?;
+        let share = String::from_utf16_lossy(login.share.units());
+        let path = format!(r"\\{}\{share}", login.server.host);
+        let answer = self.exchange(tree::request(&path))?;
         self.expect_success(&answer)?;
         let (header, answer) = answer;
         // An asynchronous answer has another number in the place of the share's.
@@ -196,8 +210,7 @@ impl Connection {
         Ok(())
     }
 
-    /// How many of these chains the server's credits allow now.
-    fn affordable(&self, chains: &[Vec<Request>]) -> usize {
+    fn affordable(&self, chains: &[&[Request]]) -> usize {
         let mut needed = 0;
         let affordable = chains.iter().take_while(|chain| {
             needed += chain.len();
@@ -206,7 +219,7 @@ impl Connection {
         affordable.count()
     }
 
-    fn send(&mut self, chains: &[Vec<Request>], by: Instant) -> Outcome<Address> {
+    fn send(&mut self, chains: &[&[Request]]) -> Outcome<Address> {
         if chains.is_empty() {
             return Err(Failure::Malformed("number of credits"));
         }
@@ -217,24 +230,17 @@ impl Connection {
             self.credits = self.credits.saturating_sub(chain.len());
             self.next.message += u64::try_from(chain.len()).unwrap_or(u64::MAX);
         }
-        self.socket.send(&messages, by)?;
+        self.socket.send(&messages)?;
         Ok(to)
     }
 
-    fn receive(
-        &mut self,
-        chains: &[Vec<Request>],
-        to: Address,
-        by: Instant,
-    ) -> Outcome<Vec<Answer>> {
-        let requests: Vec<&Request> = chains.iter().flatten().collect();
-        let longest = match requests.len() {
-            1 => LONGEST,
-            _ => LONGEST_OF_SEVERAL,
-        };
+    fn receive(&mut self, chains: &[&[Request]], to: Address) -> Outcome<Vec<Answer>> {
+        let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
+        let mut left = DATA + requests.len() * PER_REQUEST;
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
-            let frame = self.socket.receive(longest, by)?;
+            let frame = self.socket.receive(left)?;
+            left -= frame.len();
             for (header, message) in self.unprotect(frame)? {
                 let place = header.message.checked_sub(to.message);
                 let place = place.and_then(|place| usize::try_from(place).ok());

@@ -1,8 +1,8 @@
 //! What a controller does on a share.
 
 mod remote;
+mod steps;
 
-use std::fmt;
 use std::time::Instant;
 
 pub use self::remote::RemoteShare;
@@ -10,50 +10,77 @@ use crate::error::Result;
 use crate::name::{Name, SharePath};
 use crate::wire::create::Handle;
 
+/// The longest file that is written or read, in bytes: what one message carries.
+pub const LONGEST_FILE: u64 = 65_536;
+
 /// The operations, each bounded by a deadline. Paths are opened without following a link at their end; a link on
 /// their way is the server's affair, so a caller compares ids.
+///
+/// | operation | fails with, beside `NotFound`, `Denied` and what [ends a connection](crate::Failure::ends_connection) |
+/// |---|---|
+/// | `look`, `list` | `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used |
+/// | `make_folder`, `create` | `Exists`, `Full`; `Limit` for a content that is too long |
+/// | `read` | `Limit` for a file that is too long, `IsAFolder`, `Link` |
+/// | `place`, `take`, `rename` | `Denied` or `InUse` for what other clients have open; `Exists`, and `Changed` for another id |
+/// | `clear`, `remove`, `discard` | `NotEmpty`, `InUse`; `Changed` for another id, `clear` with `Denied` for a read-only file |
+/// | `lock` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
 pub trait Share {
-    /// What a path names.
-    ///
-    /// # Errors
-    /// `NotFound`, and those of any operation.
-    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
+    /// The id of what a path names.
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
+
+    /// The ids of folders, and of those above them, in one message each: listings without entries. Above a share's own is none.
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>>;
 
     /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one; it asks for one page
     /// after the other, so that only what it returns takes memory.
-    ///
-    /// # Errors
-    /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.
-    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing>;
+    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
+        Ok(self.list_ending(folder, "", limit, &[], by)?.0)
+    }
+
+    /// The same, of those alone whose names end so; then `above` is not told. Looks at other folders at the same time.
+    fn list_ending(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        beside: &[SharePath],
+        by: Instant,
+    ) -> Result<(Listing, Vec<Result<Listing>>)>;
 
     /// Makes one folder, and returns its id.
-    ///
-    /// # Errors
-    /// `Exists`; `NotFound` if the folder above is missing.
-    fn make_folder(
+    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
+
+    /// The same, of one that Windows's programs do not show unless they are told to.
+    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
+
+    /// Makes a file with this content, of [`LONGEST_FILE`] bytes at most, flushed to the server's disk. It stays open
+    /// until [`place`](Self::place) or [`discard`](Self::discard). After a failure a part of it may be there.
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile>;
+
+    /// Moves a file that was made to another path, where it replaces a file, and closes it, after a failure too. Returns
+    /// when it has changed, as [`Entry::changed`]; 0 if the server does not tell.
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64>;
+
+    /// Removes what is open: a file, or an empty folder.
+    fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()>;
+
+    /// The content of a file of [`LONGEST_FILE`] bytes at most.
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>>;
+
+    /// Closes what is open, which ends a lock.
+    fn close(&mut self, file: OpenFile, by: Instant) -> Result<()>;
+
+    /// Moves a file or folder that must have this id, and keeps it open.
+    fn take(
         &mut self,
-        path: &SharePath,
-        visibility: Visibility,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        existing: Existing,
         by: Instant,
-    ) -> Result<FileId>;
+    ) -> Result<OpenFile>;
 
-    /// Makes a file with this content, flushed to the server's disk, and returns its id. After a failure a part of it
-    /// may be there: write it aside and rename it.
-    ///
-    /// # Errors
-    /// `Exists`.
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId>;
-
-    /// The content of a file of `limit` bytes at most.
-    ///
-    /// # Errors
-    /// `Limit` for a longer file, `IsAFolder`, `Link`.
-    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>>;
-
-    /// Moves a file or folder that must have this id.
-    ///
-    /// # Errors
-    /// `Changed` for another id, `Exists`, `Denied` or `InUse` for what other clients have open.
+    /// The same, and closes it.
     fn rename(
         &mut self,
         from: &SharePath,
@@ -61,63 +88,48 @@ pub trait Share {
         to: &SharePath,
         existing: Existing,
         by: Instant,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        let moved = self.take(from, id, to, existing, by)?;
+        self.close(moved, by)
+    }
+
+    /// Leaves nothing at a path: removes a file or an empty folder there, without asking for its id first.
+    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()>;
 
     /// Removes a file, a link or an empty folder that must have this id, read-only ones too.
-    ///
-    /// # Errors
-    /// `Changed` for another id, `NotEmpty`, `InUse`.
-    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()>;
+    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
+        self.remove_each(&[(path.clone(), id)], by)
+    }
 
     /// Removes several, each as [`remove`](Self::remove) does, and returns the first failure: others may be gone then, in
     /// any order.
-    ///
-    /// # Errors
-    /// Those of `remove`.
-    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
-        let mut entries = entries.iter();
-        entries.try_for_each(|(path, id)| self.remove(path, *id, by))
-    }
+    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()>;
 
-    /// Makes or opens a file that no other client can open until [`unlock`](Self::unlock) or the end of this
+    /// Makes or opens a file that no other client can open until [`close`](Self::close) or the end of this
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
-    ///
-    /// # Errors
-    /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
-
-    /// Ends a lock, and removes its file.
-    ///
-    /// # Errors
-    /// Those of any operation.
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()>;
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
 }
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
-/// What a path names.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The last part of its path; the root of a share has none.
-    pub name: Option<Name>,
-    /// Its number.
+    pub name: Name,
     pub id: FileId,
-    /// File, folder or link.
     pub kind: Kind,
-    /// Its length in bytes, of a file.
+    /// In bytes, of a file.
     pub size: u64,
     /// When its content or attributes changed, in units of 100 ns since 1601 by the server's clock.
     pub changed: u64,
 }
 
-/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Data.
     File,
-    /// Entries. Samba shows a symbolic link to a folder so too.
+    /// Samba shows a symbolic link to a folder so too.
     Folder,
     /// A reparse point of any tag.
     Link,
@@ -126,44 +138,26 @@ pub enum Kind {
 /// The first entries of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The id of the folder itself, as its `.` has it; `None` if the server lists none.
-    pub itself: Option<FileId>,
-    /// The id of the folder above, as its `..` has it; `None` if the server lists none.
+    pub id: FileId,
+    /// Of the folder above, as its `..` has it; `None` if the server lists none.
     pub above: Option<FileId>,
-    /// The entries.
     pub entries: Vec<Entry>,
-    /// Whether the folder may have more.
     pub has_more: bool,
 }
 
 /// What a rename of a file does with a file at the new path. A folder never replaces, nor is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Existing {
-    /// It stays, and the rename fails.
-    Refuse,
-    /// Its place is taken.
-    Replace,
+    Refuse = 0,
+    Replace = 1,
 }
 
-/// Whether Windows's programs show a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visibility {
-    /// They do.
-    Shown,
-    /// They do not, unless told to.
-    Hidden,
-}
-
-/// A file that is held open without sharing. Dropped, it stays until the connection ends.
-#[must_use = "a lock that is dropped stays until the connection ends"]
+/// What was made, moved or locked, and is still open. Dropped, it stays open until the connection ends.
+#[must_use = "what is dropped stays open until the connection ends"]
 #[derive(Debug)]
-pub struct Lock {
-    path: SharePath,
+pub struct OpenFile {
+    pub path: SharePath,
     handle: Handle,
-}
-
-impl fmt::Display for FileId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
+    pub id: FileId,
 }

@@ -12,6 +12,11 @@ pub(crate) const DELETE: u32 = 0x1_0000;
 pub(crate) const SHARE_ALL: u32 = 7;
 pub(crate) const SHARE_NOTHING: u32 = 0;
 
+// Whether the file must be there.
+pub(crate) const OPEN: u32 = 1;
+pub(crate) const CREATE: u32 = 2;
+pub(crate) const OPEN_OR_CREATE: u32 = 3;
+
 pub(crate) const FOLDER: u32 = 0x1;
 pub(crate) const NO_FOLDER: u32 = 0x40;
 
@@ -31,29 +36,18 @@ pub(crate) type Handle = [u8; 16];
 /// What the request before in a chain has opened.
 pub(crate) const LAST: Handle = [0xff; 16];
 
-/// Whether the file must be there.
-#[derive(Clone, Copy)]
-#[repr(u32)]
-pub(crate) enum Disposition {
-    Open = 1,
-    Create = 2,
-    OpenOrCreate = 3,
-}
-
-/// How to open.
 #[derive(Clone, Copy)]
 pub(crate) struct Open {
     pub(crate) access: u32,
     pub(crate) attributes: u32,
     pub(crate) sharing: u32,
-    pub(crate) disposition: Disposition,
+    pub(crate) disposition: u32,
     pub(crate) options: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) handle: Handle,
-    pub(crate) changed: u64,
     pub(crate) size: u64,
     pub(crate) attributes: u32,
 }
@@ -61,25 +55,39 @@ pub(crate) struct Answer {
 /// For a path as [`SharePath`](crate::SharePath) encodes it.
 pub(crate) fn request(path: &[u8], open: Open) -> Request {
     let head = Out::default().u16(57).u16(0).u32(IMPERSONATION).zeros(16);
-    let head = head.u32(open.access).u32(open.attributes);
-    let head = head.u32(open.sharing).u32(open.disposition as u32);
-    let head = head.u32(open.options | OPEN_REPARSE_POINT);
+    let head = head.u32(open.access).u32(open.attributes).u32(open.sharing);
+    let head = head
+        .u32(open.disposition)
+        .u32(open.options | OPEN_REPARSE_POINT);
     let head = head.u16(NAME_AT).len16(path).zeros(8).bytes(path);
     // The structure has one byte of buffer at least.
-    let body = head.zeros(usize::from(path.is_empty())).done();
-    Request::new(Command::Create, body)
+    head.zeros(usize::from(path.is_empty()))
+        .request(Command::Create)
 }
 
 pub(crate) fn close(handle: &Handle) -> Request {
-    let body = Out::default().u16(24).u16(0).u32(0).bytes(handle).done();
-    Request::new(Command::Close, body)
+    close_with(handle, 0)
+}
+
+/// The answer has the times of what was closed.
+pub(crate) fn close_and_tell(handle: &Handle) -> Request {
+    close_with(handle, 1)
+}
+
+fn close_with(handle: &Handle, flags: u16) -> Request {
+    let body = Out::default().u16(24).u16(flags).u32(0).bytes(handle);
+    body.request(Command::Close)
+}
+
+/// When what was closed has changed; 0 if the server does not tell.
+pub(crate) fn changed(message: &[u8]) -> Option<u64> {
+    bytes::u64_le(body(message, 60)?, 32)
 }
 
 impl Answer {
     pub(crate) fn parse(message: &[u8]) -> Option<Self> {
         let body = body(message, 89)?;
         Some(Self {
-            changed: bytes::u64_le(body, 32)?,
             size: bytes::u64_le(body, 48)?,
             attributes: bytes::u32_le(body, 56)?,
             handle: bytes::array(body, 64)?,

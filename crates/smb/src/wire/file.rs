@@ -9,8 +9,10 @@ const DATA_AT: u16 = 112;
 pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
     let head = Out::default().u16(49).u8(0x50).u8(0).u32(len);
     // With one byte of buffer.
-    let body = head.u64(offset).bytes(handle).zeros(17).done();
-    Request::new(Command::Read, body)
+    head.u64(offset)
+        .bytes(handle)
+        .zeros(17)
+        .request(Command::Read)
 }
 
 /// The data, of which there may not be more than was asked for.
@@ -27,18 +29,20 @@ pub(crate) fn read_answer(message: &[u8], asked: u32) -> Option<&[u8]> {
 pub(crate) fn write(handle: &Handle, offset: u64, data: &[u8]) -> Request {
     let head = Out::default().u16(49).u16(DATA_AT).len32(data);
     let head = head.u64(offset).bytes(handle).zeros(16);
-    let body = head.bytes(data).done();
-    Request::new(Command::Write, body)
+    head.bytes(data).request(Command::Write)
 }
 
-/// How many bytes were written.
 pub(crate) fn write_answer(message: &[u8]) -> Option<u32> {
     bytes::u32_le(body(message, 17)?, 4)
 }
 
 pub(crate) fn flush(handle: &Handle) -> Request {
-    let body = Out::default().u16(24).u16(0).u32(0).bytes(handle).done();
-    Request::new(Command::Flush, body)
+    Out::default()
+        .u16(24)
+        .u16(0)
+        .u32(0)
+        .bytes(handle)
+        .request(Command::Flush)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::create::Handle;
 use super::{Command, HEADER, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
+use crate::share::Existing;
 
 const FILE: u8 = 1;
 const BASIC: u8 = 4;
@@ -25,13 +26,15 @@ pub(crate) struct Listed {
     pub(crate) changed: u64,
 }
 
-/// The next entries of an open folder.
-pub(crate) fn directory(handle: &Handle) -> Request {
-    let pattern = bytes::utf16("*");
+/// The next entries of an open folder that fit in so many bytes, those whose names end so.
+pub(crate) fn directory(handle: &Handle, ending: &str, most: u32) -> Request {
+    let pattern = bytes::utf16(&format!("*{ending}"));
     let head = Out::default().u16(33).u8(ID_FULL_DIRECTORY).u8(0);
     let head = head.u32(0).bytes(handle).u16(BUFFER_AT);
-    let body = head.len16(&pattern).u32(PAYLOAD).bytes(&pattern).done();
-    Request::new(Command::QueryDirectory, body)
+    head.len16(&pattern)
+        .u32(most)
+        .bytes(&pattern)
+        .request(Command::QueryDirectory)
 }
 
 pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
@@ -57,8 +60,7 @@ pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
 /// The number of an open file or folder, which its folder lists too.
 pub(crate) fn id(handle: &Handle) -> Request {
     let head = Out::default().u16(41).u8(FILE).u8(INTERNAL).u32(8);
-    let body = head.zeros(16).bytes(handle).done();
-    Request::new(Command::QueryInfo, body)
+    head.zeros(16).bytes(handle).request(Command::QueryInfo)
 }
 
 pub(crate) fn id_answer(message: &[u8]) -> Option<u64> {
@@ -78,26 +80,17 @@ pub(crate) fn attributes(handle: &Handle, attributes: u32) -> Request {
 }
 
 /// A new path, from the share's root.
-pub(crate) fn rename(handle: &Handle, path: &[u8], replaces: Replaces) -> Request {
-    let head = Out::default().u8(replaces as u8).zeros(15).len32(path);
+pub(crate) fn rename(handle: &Handle, path: &[u8], existing: Existing) -> Request {
+    let head = Out::default().u8(existing as u8).zeros(15).len32(path);
     // Windows wants the size of its structure, which ends with padding.
     let padding = 4_usize.saturating_sub(path.len());
     set(handle, RENAME, &head.bytes(path).zeros(padding).done())
 }
 
-/// Whether a rename takes the place of a file.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-pub(crate) enum Replaces {
-    Nothing = 0,
-    AFile = 1,
-}
-
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {
     let head = Out::default().u16(33).u8(FILE).u8(class).len32(info);
     let head = head.u16(BUFFER_AT).zeros(6).bytes(handle);
-    let body = head.bytes(info).done();
-    Request::new(Command::SetInfo, body)
+    head.bytes(info).request(Command::SetInfo)
 }
 
 /// The buffer of an answer to a query.
@@ -139,11 +132,8 @@ mod tests {
             let mut broken = message.clone();
             broken[at] = byte;
             let parsed = directory_answer(&broken).map(|entries| entries.len());
-            assert_eq!(
-                parsed,
-                (at == first && byte == 0).then_some(1),
-                "{at}: {byte}"
-            );
+            let expected = (at == first && byte == 0).then_some(1);
+            assert_eq!(parsed, expected, "{at}: {byte}");
         }
     }
 }

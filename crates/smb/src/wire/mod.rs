@@ -13,7 +13,6 @@ pub(crate) mod tree;
 use crate::bytes::{self, Out};
 use crate::status;
 
-/// The length of a header.
 pub(crate) const HEADER: usize = 64;
 /// The most bytes that one request or answer carries: what costs one credit.
 pub(crate) const PAYLOAD: u32 = 65_536;
@@ -46,6 +45,7 @@ pub(crate) enum Command {
 }
 
 /// A request without its header.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) command: Command,
     pub(crate) body: Vec<u8>,
@@ -53,7 +53,6 @@ pub(crate) struct Request {
     flags: u32,
 }
 
-/// The header of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub(crate) status: u32,
@@ -74,16 +73,17 @@ pub(crate) struct Address {
     pub(crate) tree: u32,
 }
 
-impl Request {
-    pub(crate) fn new(command: Command, body: Vec<u8>) -> Self {
-        let flags = 0;
-        Self {
+impl Out {
+    fn request(self, command: Command) -> Request {
+        Request {
             command,
-            body,
-            flags,
+            body: self.done(),
+            flags: 0,
         }
     }
+}
 
+impl Request {
     /// To what the request before it in a chain has opened, by the handle [`create::LAST`].
     pub(crate) fn related(mut self) -> Self {
         self.flags = RELATED;
@@ -95,8 +95,7 @@ impl Request {
         let head = Out::default().bytes(&MAGIC).u16(64).u16(1).u32(0);
         let head = head.u16(self.command as u16).u16(8);
         let head = head.u32(flags | self.flags).u32(0).u64(to.message);
-        let head = head.u32(0);
-        let head = head.u32(to.tree).u64(to.session).zeros(16);
+        let head = head.u32(0).u32(to.tree).u64(to.session).zeros(16);
         head.bytes(&self.body).done()
     }
 }
@@ -162,24 +161,11 @@ fn body(message: &[u8], size: u16) -> Option<&[u8]> {
     (bytes::u16_le(body, 0)? == size).then_some(body)
 }
 
-pub(crate) fn decode_everything(bytes: &[u8]) {
-    let frame = Vec::from(bytes);
-    let _ = split(frame);
-    let _ = negotiate::Answer::parse(bytes);
-    let _ = session::Answer::parse(bytes);
-    let _ = tree::Answer::parse(bytes);
-    let _ = create::Answer::parse(bytes);
-    let _ = file::read_answer(bytes, PAYLOAD);
-    let _ = file::write_answer(bytes);
-    let _ = info::id_answer(bytes);
-    let _ = info::directory_answer(bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Address, Command, HEADER, Header, NEXT, Request, chain, split};
+    use super::{Address, Command, HEADER, Header, NEXT, Out, chain, split};
     use crate::vectors::{self, hex};
 
     #[test]
@@ -220,8 +206,11 @@ mod tests {
     #[test]
     fn requests_of_a_chain_say_where_the_next_begins() {
         let requests = [
-            Request::new(Command::Create, vec![1; 57]),
-            Request::new(Command::Close, vec![2; 24]).related(),
+            Out::default().bytes(&[1; 57]).request(Command::Create),
+            Out::default()
+                .bytes(&[2; 24])
+                .request(Command::Close)
+                .related(),
         ];
         let to = Address {
             message: 7,
@@ -237,7 +226,9 @@ mod tests {
     #[test]
     fn a_request_is_the_one_that_windows_sent() {
         let recorded = hex(vectors::WRITE);
-        let request = Request::new(Command::Write, recorded[64..].to_vec());
+        let request = Out::default()
+            .bytes(&recorded[64..])
+            .request(Command::Write);
         let to = Address {
             message: 5,
             session: 0x1000_0000_0025,

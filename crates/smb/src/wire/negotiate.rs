@@ -21,9 +21,8 @@ pub(crate) struct Answer {
     pub(crate) has_sha_512: bool,
     /// The server's choice, if it encrypts at all.
     pub(crate) cipher: Option<u16>,
-    pub(crate) max_transact: u32,
-    pub(crate) max_read: u32,
-    pub(crate) max_write: u32,
+    /// The least of what it takes at once to query, to read and to write.
+    pub(crate) max_size: u32,
 }
 
 pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
@@ -36,8 +35,8 @@ pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     let head = head.u32(CONTEXTS_AT).u16(2).u16(0).u16(DIALECT);
     // Contexts are aligned to 8 bytes of the message.
     let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
-    let body = head.bytes(&context(CIPHERS, &ciphers)).done();
-    Request::new(Command::Negotiate, body)
+    head.bytes(&context(CIPHERS, &ciphers))
+        .request(Command::Negotiate)
 }
 
 impl Answer {
@@ -47,10 +46,11 @@ impl Answer {
             dialect: bytes::u16_le(body, 4)?,
             has_sha_512: false,
             cipher: None,
-            max_transact: bytes::u32_le(body, 28)?,
-            max_read: bytes::u32_le(body, 32)?,
-            max_write: bytes::u32_le(body, 36)?,
+            max_size: u32::MAX,
         };
+        for at in [28, 32, 36] {
+            answer.max_size = answer.max_size.min(bytes::u32_le(body, at)?);
+        }
         if answer.dialect != DIALECT {
             return Some(answer);
         }

@@ -17,7 +17,7 @@ pub(crate) struct Answer {
 pub(crate) fn request(path: &str) -> Request {
     let path = bytes::utf16(path);
     let body = Out::default().u16(9).u16(0).u16(PATH_AT).len16(&path);
-    Request::new(Command::TreeConnect, body.bytes(&path).done())
+    body.bytes(&path).request(Command::TreeConnect)
 }
 
 impl Answer {

@@ -13,12 +13,12 @@ fn a_lock_has_one_holder_until_it_ends() {
     let lock = first.lock(&at("lock"), soon()).unwrap();
     assert_eq!(failure(second.lock(&at("lock"), soon())), Failure::InUse);
     assert_eq!(failure(first.lock(&at("lock"), soon())), Failure::InUse);
-    let read = failure(second.read(&at("lock"), 9, soon()));
+    let read = failure(second.read(&at("lock"), soon()));
     assert_eq!(read, Failure::DeletePending);
-    first.unlock(lock, soon()).unwrap();
+    first.close(lock, soon()).unwrap();
     assert!(names(&mut first, "").is_empty());
     let lock = second.lock(&at("lock"), soon()).unwrap();
-    second.unlock(lock, soon()).unwrap();
+    second.close(lock, soon()).unwrap();
 }
 
 /// A link in the place of the lock's folder may lead to it.
@@ -33,7 +33,7 @@ fn a_file_that_someone_wrote_is_no_lock() {
     // One that a client left, as it ended before its lock was whole.
     std::fs::write(&theirs, b"").unwrap();
     let lock = share.lock(&at("lock"), soon()).unwrap();
-    share.unlock(lock, soon()).unwrap();
+    share.close(lock, soon()).unwrap();
     assert!(!theirs.exists());
 }
 
@@ -56,12 +56,9 @@ fn a_lock_ends_with_its_connection() {
             }
             thread::yield_now();
         };
-        assert_eq!(
-            failure(third.lock(&at("lock"), soon())),
-            Failure::InUse,
-            "round {round}"
-        );
-        second.unlock(lock, soon()).unwrap();
+        let refused = failure(third.lock(&at("lock"), soon()));
+        assert_eq!(refused, Failure::InUse, "round {round}");
+        second.close(lock, soon()).unwrap();
         assert!(names(&mut second, "").is_empty());
     }
 }

@@ -1,8 +1,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use wincsi_smb::{Entry, Error, Existing, Failure, FileId, Kind, Name, Privacy, RemoteShare};
-use wincsi_smb::{Share, SharePath, Visibility};
+use wincsi_smb::{Entry, Error, Existing, Failure, FileId, Kind, LONGEST_FILE, Name, Privacy};
+use wincsi_smb::{RemoteShare, Share, SharePath};
 
 use crate::proxy::{From, Instead, between, unchanged};
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -19,44 +19,31 @@ fn folders_are_made_moved_and_removed() {
     let samba = Samba::start();
     for (name, privacy) in WAYS {
         let mut share = samba.open(name, privacy);
-        let id = share
-            .make_folder(&at("a"), Visibility::Shown, soon())
-            .unwrap();
-        let found = share.stat(&at("a"), soon()).unwrap();
+        let id = share.make_folder(&at("a"), soon()).unwrap();
+        assert_eq!(share.stat(&at("a"), soon()).unwrap(), id);
+        let found = entry(&mut share, "a");
         assert_eq!((found.kind, found.id), (Kind::Folder, id));
-        let again = share.make_folder(&at("a"), Visibility::Shown, soon());
+        let again = share.make_folder(&at("a"), soon());
         assert_eq!(failure(again), Failure::Exists);
-        let deep = share.make_folder(&at("b/c"), Visibility::Shown, soon());
+        let deep = share.make_folder(&at("b/c"), soon());
         assert_eq!(failure(deep), Failure::NotFound);
 
-        let hidden = share
-            .make_folder(&at("h"), Visibility::Hidden, soon())
-            .unwrap();
+        let hidden = share.make_hidden_folder(&at("h"), soon()).unwrap();
         let onto = share.rename(&at("a"), id, &at("h"), Existing::Replace, soon());
         assert_eq!(failure(onto), Failure::Exists);
         let other = FileId(id.0 + 1);
         let wrong = share.rename(&at("a"), other, &at("b"), Existing::Refuse, soon());
-        let expected = Failure::Changed {
-            expected: other,
-            found: id,
-        };
-        assert_eq!(failure(wrong), expected);
+        assert_eq!(failure(wrong), changed(other, id));
         share
             .rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon())
             .unwrap();
         assert_eq!(failure(share.stat(&at("a"), soon())), Failure::NotFound);
-        assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap().id, id);
+        assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap(), id);
 
         let full = share.remove(&at("h"), hidden, soon());
         assert_eq!(failure(full), Failure::NotEmpty);
         let wrong = share.remove(&at("h/ä b"), hidden, soon());
-        assert_eq!(
-            failure(wrong),
-            Failure::Changed {
-                expected: hidden,
-                found: id
-            }
-        );
+        assert_eq!(failure(wrong), changed(hidden, id));
         share.remove(&at("h/ä b"), id, soon()).unwrap();
         share.remove(&at("h"), hidden, soon()).unwrap();
         assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
@@ -68,38 +55,46 @@ fn files_have_the_bytes_that_were_written() {
     let samba = Samba::start();
     for (name, privacy) in WAYS {
         let mut share = samba.open(name, privacy);
-        for size in [0, 1, 65_536, 65_537, 200_000_u64] {
+        for size in [0, 1, LONGEST_FILE] {
             let content: Vec<u8> = (0..size).map(|n| n.to_le_bytes()[0]).collect();
-            let id = share.create(&at("f"), &content, soon()).unwrap();
-            assert_eq!(share.read(&at("f"), size, soon()).unwrap(), content);
-            if size > 0 {
-                let long = share.read(&at("f"), size - 1, soon());
-                assert_eq!(failure(long), Failure::Limit(size - 1));
-            }
-            let found = share.stat(&at("f"), soon()).unwrap();
+            let file = share.create(&at("aside"), &content, soon()).unwrap();
+            let id = file.id;
+            share.place(file, &at("f"), soon()).unwrap();
+            assert_eq!(share.read(&at("f"), soon()).unwrap(), content);
+            let found = entry(&mut share, "f");
             assert_eq!((found.kind, found.size, found.id), (Kind::File, size, id));
-            assert_eq!(
-                failure(share.create(&at("f"), b"", soon())),
-                Failure::Exists
-            );
-            assert_eq!(
-                failure(share.list(&at("f"), 9, soon())),
-                Failure::NotAFolder
-            );
+            let again = share.create(&at("f"), b"", soon());
+            assert_eq!(failure(again), Failure::Exists);
+            let listed = share.list(&at("f"), 9, soon());
+            assert_eq!(failure(listed), Failure::NotAFolder);
 
-            let new = share.create(&at("g"), b"new", soon()).unwrap();
+            let file = share.create(&at("g"), b"new", soon()).unwrap();
+            let new = file.id;
+            assert_eq!(share.read(&at("g"), soon()).unwrap(), b"new");
+            share.place(file, &at("g"), soon()).unwrap();
             let kept = share.rename(&at("g"), new, &at("f"), Existing::Refuse, soon());
             assert_eq!(failure(kept), Failure::Exists);
             share
                 .rename(&at("g"), new, &at("f"), Existing::Replace, soon())
                 .unwrap();
-            assert_eq!(share.read(&at("f"), 9, soon()).unwrap(), b"new");
-            share.remove(&at("f"), new, soon()).unwrap();
+            assert_eq!(share.read(&at("f"), soon()).unwrap(), b"new");
+            let file = share.create(&at("g"), b"newer", soon()).unwrap();
+            share.place(file, &at("f"), soon()).unwrap();
+            assert_eq!(share.read(&at("f"), soon()).unwrap(), b"newer");
+            share.clear(&at("f"), soon()).unwrap();
+            share.clear(&at("f"), soon()).unwrap();
+            let file = share.create(&at("g"), b"", soon()).unwrap();
+            share.discard(file, soon()).unwrap();
+            assert!(names(&mut share, "").is_empty());
         }
-        let folder = share
-            .make_folder(&at("d"), Visibility::Shown, soon())
-            .unwrap();
-        assert_eq!(failure(share.read(&at("d"), 9, soon())), Failure::IsAFolder);
+        let long = vec![0; 65_537];
+        let limit = Failure::Limit(LONGEST_FILE);
+        assert_eq!(failure(share.create(&at("f"), &long, soon())), limit);
+        std::fs::write(samba.root().join("f"), &long).unwrap();
+        assert_eq!(failure(share.read(&at("f"), soon())), limit);
+        share.clear(&at("f"), soon()).unwrap();
+        let folder = share.make_folder(&at("d"), soon()).unwrap();
+        assert_eq!(failure(share.read(&at("d"), soon())), Failure::IsAFolder);
         share.remove(&at("d"), folder, soon()).unwrap();
     }
 }
@@ -110,7 +105,8 @@ fn names_are_those_that_the_server_has() {
     let mut share = samba.open("encrypted", Privacy::Required);
     let names = ["a b", "a\u{f028}b", "ä", "\u{1f600}", "A", "$x"];
     for name in names {
-        share.create(&at(name), name.as_bytes(), soon()).unwrap();
+        let file = share.create(&at(name), name.as_bytes(), soon()).unwrap();
+        share.place(file, &at(name), soon()).unwrap();
     }
     let on_disk: Vec<Vec<u8>> = std::fs::read_dir(samba.root())
         .unwrap()
@@ -120,21 +116,19 @@ fn names_are_those_that_the_server_has() {
         assert!(on_disk.contains(&name.as_bytes().to_vec()), "{name}");
     }
     let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
-    assert!(!listing.has_more && listing.itself.is_some() && listing.above.is_some());
-    let mut found: Vec<Name> = listing
-        .entries
-        .iter()
-        .filter_map(|e| e.name.clone())
-        .collect();
+    assert!(!listing.has_more && listing.above.is_some());
+    let root = share.stat(&SharePath::root(), soon()).unwrap();
+    assert_eq!(listing.id, root);
+    let mut found: Vec<Name> = listing.entries.iter().map(|e| e.name.clone()).collect();
     let mut expected: Vec<Name> = names.iter().map(|name| Name::new(name).unwrap()).collect();
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
     for entry in listing.entries {
-        let name = entry.name.unwrap();
+        let name = entry.name;
         let path = SharePath::root().join(&name).unwrap();
         let text = String::from_utf16(name.units()).unwrap();
-        assert_eq!(share.read(&path, 99, soon()).unwrap(), text.as_bytes());
+        assert_eq!(share.read(&path, soon()).unwrap(), text.as_bytes());
         share.remove(&path, entry.id, soon()).unwrap();
     }
 }
@@ -189,8 +183,8 @@ fn of_many_only_those_with_their_ids_go() {
 
 #[test]
 fn answers_in_another_order_find_their_requests() {
-    /// After the logon, the share, and five times two that earn the credits for all at once.
-    const FIRST: usize = 4 + 5 * 2;
+    /// After the logon, the share, and five that earn the credits for all at once.
+    const FIRST: usize = 4 + 5;
     let samba = Samba::start();
     for n in 0..10 {
         std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
@@ -224,7 +218,7 @@ fn answers_in_another_order_find_their_requests() {
 #[test]
 fn two_answers_to_one_request_end_the_connection() {
     /// The messages before the removal, and those that open.
-    const OPENED: usize = 4 + 5 * 2 + 6;
+    const OPENED: usize = 4 + 5 + 6;
     let samba = Samba::start();
     for n in 0..5 {
         std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
@@ -249,6 +243,64 @@ fn two_answers_to_one_request_end_the_connection() {
     }
     let wrong = failure(share.remove_each(&entries, soon()));
     assert_eq!(wrong, Failure::Malformed("answer, to another request"));
+}
+
+/// Samba removes at the close: only that answer tells that it could not.
+#[test]
+fn what_the_close_could_not_remove_is_not_removed() {
+    /// After the logon and the look at the file: the message that opens it, and the one that removes it.
+    const REMOVAL: usize = 4 + 1 + 1;
+    for by_handle in [false, true] {
+        let samba = Samba::start();
+        let (folder, away) = (samba.root().join("d"), samba.root().join("away"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("f"), b"x").unwrap();
+        let attack = move |from, n, message: &[u8]| {
+            if (from, n) == (From::Client, REMOVAL) {
+                std::fs::rename(&folder, &away).unwrap();
+            }
+            unchanged(message)
+        };
+        let (port, _) = between(samba.port(), Box::new(attack));
+        let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+        let mut share = opened.unwrap();
+        let id = share.stat(&at("d/f"), soon()).unwrap();
+        let done = match by_handle {
+            true => {
+                let moved = share.take(&at("d/f"), id, &at("d/g"), Existing::Refuse, soon());
+                moved.and_then(|moved| share.discard(moved, soon()))
+            }
+            false => share.remove(&at("d/f"), id, soon()),
+        };
+        assert!(done.is_err(), "{by_handle}");
+    }
+}
+
+/// A record that is put in its place is on the server's disk before: between plain messages one sees that.
+#[test]
+fn a_file_is_flushed_before_it_is_placed() {
+    const ORDER: [u8; 3] = [9, 7, 17];
+    let samba = Samba::start();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let commands = seen.clone();
+    let attack = move |from, _, frame: &[u8]| {
+        if from == From::Client {
+            let all = messages(frame);
+            commands
+                .lock()
+                .unwrap()
+                .extend(all.iter().map(|message| message[12]));
+        }
+        unchanged(frame)
+    };
+    let (port, _) = between(samba.port(), Box::new(attack));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    let mut share = opened.unwrap();
+    let file = share.create(&at("aside"), b"x", soon()).unwrap();
+    share.place(file, &at("f"), soon()).unwrap();
+    let mut sent = seen.lock().unwrap().clone();
+    sent.retain(|command| ORDER.contains(command));
+    assert_eq!(sent, ORDER, "WRITE, FLUSH, SET_INFO");
 }
 
 #[test]
@@ -297,7 +349,7 @@ fn messages(mut frame: &[u8]) -> Vec<&[u8]> {
 /// The files of the share, by their names.
 fn entries(share: &mut RemoteShare) -> Vec<(SharePath, FileId)> {
     let listing = share.list(&SharePath::root(), 1_000, soon()).unwrap();
-    let place = |entry: Entry| Some((SharePath::root().join(&entry.name?).ok()?, entry.id));
+    let place = |entry: Entry| Some((SharePath::root().join(&entry.name).ok()?, entry.id));
     let mut entries: Vec<_> = listing.entries.into_iter().filter_map(place).collect();
     entries.sort();
     entries
@@ -317,7 +369,7 @@ pub(crate) fn failure<T>(done: Result<T, Error>) -> Failure {
 /// The names in a folder, for texts of tests.
 pub(crate) fn names(share: &mut RemoteShare, path: &str) -> Vec<String> {
     let listing = share.list(&at(path), 1_000, soon()).unwrap();
-    let names = listing.entries.into_iter().filter_map(|entry| entry.name);
+    let names = listing.entries.into_iter().map(|entry| entry.name);
     names.map(|name| name.to_string()).collect()
 }
 
@@ -332,10 +384,22 @@ fn a_read_only_file_keeps_that_by_its_other_name() {
     std::os::unix::fs::symlink("kept", samba.root().join("soft")).unwrap();
     let mut share = samba.open("encrypted", Privacy::Required);
     for name in ["hard", "soft"] {
-        let id = share.stat(&at(name), soon()).unwrap().id;
+        let id = share.stat(&at(name), soon()).unwrap();
         share.remove(&at(name), id, soon()).unwrap();
         assert!(!samba.root().join(name).exists(), "{name}");
         let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o444, "{name}");
     }
+}
+
+fn changed(expected: FileId, found: FileId) -> Failure {
+    Failure::Changed { expected, found }
+}
+
+/// An entry of the share's own folder.
+fn entry(share: &mut RemoteShare, name: &str) -> Entry {
+    let name = Name::new(name).unwrap();
+    let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
+    let mut entries = listing.entries.into_iter();
+    entries.find(|entry| entry.name == name).unwrap()
 }

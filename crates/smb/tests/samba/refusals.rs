@@ -9,45 +9,24 @@ use crate::server::{PASSWORD, Samba, open, soon, user};
 
 const LOGON_FAILURE: u32 = 0xC000_006D;
 
+/// Guards: P89
 #[test]
 fn sessions_of_nobody_and_missing_shares_are_refused() {
     let samba = Samba::start();
-    let me = user();
+    let (me, log_on, to_share) = (&*user(), Operation::LogOn, Operation::OpenShare);
     let wrong = Failure::LogonRefused(LOGON_FAILURE);
     for (who, password, share, operation, failure) in [
-        (me.as_str(), "wrong", "plain", Operation::LogOn, wrong),
-        (
-            me.as_str(),
-            PASSWORD,
-            "none",
-            Operation::OpenShare,
-            Failure::NoSuchShare,
-        ),
-        (
-            me.as_str(),
-            PASSWORD,
-            "IPC$",
-            Operation::OpenShare,
-            Failure::NotADisk,
-        ),
+        (me, "wrong", "plain", log_on, wrong),
+        (me, PASSWORD, "none", to_share, Failure::NoSuchShare),
+        (me, PASSWORD, "IPC$", to_share, Failure::NotADisk),
         // Samba makes a guest of a user that it does not know.
-        (
-            "nobody-here",
-            PASSWORD,
-            "plain",
-            Operation::LogOn,
-            Failure::Guest,
-        ),
+        ("nobody-here", PASSWORD, "plain", log_on, Failure::Guest),
     ] {
         for privacy in [Privacy::Offered, Privacy::Required] {
-            let error = open(samba.port(), share, who, password, privacy, soon())
-                .err()
-                .unwrap();
-            assert_eq!(
-                (error.operation, &error.failure),
-                (operation, &failure),
-                "{who} {share}"
-            );
+            let opened = open(samba.port(), share, who, password, privacy, soon());
+            let error = opened.err().unwrap();
+            let found = (error.operation, &error.failure);
+            assert_eq!(found, (operation, &failure), "{who} {share}");
             let text = format!("{error} {error:?}");
             assert!(!text.contains(password), "{text}");
         }
@@ -57,23 +36,17 @@ fn sessions_of_nobody_and_missing_shares_are_refused() {
 #[test]
 fn a_standalone_server_takes_any_domain() {
     let samba = Samba::start();
-    let me = user();
+    let (me, privacy) = (user(), Privacy::Required);
     for who in [
-        format!("ELSEWHERE\\{me}"),
+        format!(r"ELSEWHERE\{me}"),
         format!("{me}@elsewhere.example"),
     ] {
-        let opened = open(
-            samba.port(),
-            "plain",
-            &who,
-            PASSWORD,
-            Privacy::Required,
-            soon(),
-        );
+        let opened = open(samba.port(), "plain", &who, PASSWORD, privacy, soon());
         assert_eq!(opened.err().map(|error| error.to_string()), None, "{who}");
     }
 }
 
+/// Guards: P89
 #[test]
 fn a_server_without_3_1_1_or_encryption_is_refused() {
     let (old, plain) = ("server max protocol = SMB3_02", "server smb encrypt = off");
@@ -114,8 +87,10 @@ fn each_cipher_of_ours_is_enough() {
                 continue;
             }
             let mut share = opened.unwrap();
-            let id = share.create(&at("file"), b"secret", soon()).unwrap();
-            assert_eq!(share.read(&at("file"), 9, soon()).unwrap(), b"secret");
+            let file = share.create(&at("file"), b"secret", soon()).unwrap();
+            let id = file.id;
+            share.place(file, &at("file"), soon()).unwrap();
+            assert_eq!(share.read(&at("file"), soon()).unwrap(), b"secret");
             share.remove(&at("file"), id, soon()).unwrap();
         }
     }
@@ -125,20 +100,7 @@ fn each_cipher_of_ours_is_enough() {
 fn a_deadline_in_the_past_sends_nothing() {
     let samba = Samba::start();
     let past = Instant::now() - Duration::from_secs(1);
-    let error = open(
-        samba.port(),
-        "plain",
-        &user(),
-        PASSWORD,
-        Privacy::Offered,
-        past,
-    )
-    .err()
-    .unwrap();
-    assert_eq!(
-        (error.operation, error.failure),
-        (Operation::Connect, Failure::TimedOut)
-    );
+    is_late(samba.port(), past);
 }
 
 #[test]
@@ -150,11 +112,12 @@ fn an_unanswered_connect_ends_at_the_deadline() {
     // One connection fills the queue; Linux answers no other.
     let _first = TcpStream::connect(bound).unwrap();
     let by = Instant::now() + Duration::from_millis(200);
-    let error = open(bound.port(), "plain", "user", "", Privacy::Offered, by)
-        .err()
-        .unwrap();
-    assert_eq!(
-        (error.operation, error.failure),
-        (Operation::Connect, Failure::TimedOut)
-    );
+    is_late(bound.port(), by);
+}
+
+fn is_late(port: u16, by: Instant) {
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, by);
+    let error = opened.err().unwrap();
+    let found = (error.operation, error.failure);
+    assert_eq!(found, (Operation::Connect, Failure::TimedOut));
 }

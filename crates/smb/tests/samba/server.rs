@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use wincsi_smb::{Credentials, Name, Privacy, RemoteShare, Result, Server};
+use wincsi_smb::{Credentials, Login, Name, Privacy, RemoteShare, Result, Server};
 use zeroize::Zeroizing;
 
 // Its own path, as other crates' tests have this module by its path.
@@ -32,13 +32,13 @@ pub(crate) fn open(
     };
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(user, None, password).unwrap();
-    RemoteShare::open(
-        &server,
-        &Name::new(share).unwrap(),
-        &credentials,
+    let login = Login {
+        server,
+        share: Name::new(share).unwrap(),
+        credentials,
         privacy,
-        by,
-    )
+    };
+    RemoteShare::open(&login, by)
 }
 
 /// The deadline of calls that should succeed.

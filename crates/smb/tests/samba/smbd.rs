@@ -1,5 +1,7 @@
 //! A real Samba on a loopback port, as the user of the test.
 
+#![allow(dead_code, reason = "each program uses a part")]
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -40,7 +42,6 @@ impl Samba {
         let port = Port::reserve();
         let config = folder.path().join("smb.conf");
         std::fs::write(&config, configuration(folder.path(), port.number, lines)).unwrap();
-        add_user(&config);
         let mut child = Command::new(program("smbd"))
             .args(["--foreground", "--debug-stdout", "-d2"])
             .arg(option("--configfile=", config.as_os_str()))
@@ -52,11 +53,40 @@ impl Samba {
             .spawn()
             .unwrap();
         await_line(child.stdout.take().unwrap(), "waiting for connections");
-        Self {
+        let samba = Self {
             folder,
             child,
             port,
-        }
+        };
+        samba.add_user(&user());
+        samba
+    }
+
+    /// Lets a user of this machine log on.
+    /// Ends the session of each client of a share.
+    pub(crate) fn close_share(&self, share: &str) {
+        let config = self.folder.path().join("smb.conf");
+        let closed = Command::new(program("smbcontrol"))
+            .arg(option("--configfile=", config.as_os_str()))
+            .args(["smbd", "close-share", share])
+            .status();
+        assert!(closed.unwrap().success(), "smbcontrol failed");
+    }
+
+    pub(crate) fn add_user(&self, user: &str) {
+        let config = self.folder.path().join("smb.conf");
+        let mut child = Command::new(program("pdbedit"))
+            .arg(option("--configfile=", config.as_os_str()))
+            .args(["--create", "--password-from-stdin", "--user", user])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let twice = format!("{PASSWORD}\n{PASSWORD}\n");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(twice.as_bytes()).unwrap();
+        drop(stdin);
+        assert!(child.wait().unwrap().success(), "pdbedit failed");
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -112,22 +142,6 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
         share("plain", "auto", "no"),
         share("readers", "auto", "yes"),
     )
-}
-
-fn add_user(config: &Path) {
-    let mut child = Command::new(program("pdbedit"))
-        .arg(option("--configfile=", config.as_os_str()))
-        .args(["--create", "--password-from-stdin", "--user", &user()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin
-        .write_all(format!("{PASSWORD}\n{PASSWORD}\n").as_bytes())
-        .unwrap();
-    drop(stdin);
-    assert!(child.wait().unwrap().success(), "pdbedit failed");
 }
 
 fn program(name: &str) -> PathBuf {
