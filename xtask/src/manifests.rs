@@ -59,7 +59,8 @@ pub(crate) fn read(file: &str) -> Result<Vec<Manifest>> {
     objects(&text).with_context(|| file.to_owned())
 }
 
-fn objects(text: &str) -> Result<Vec<Manifest>> {
+/// The objects of a text, a file's or what Helm renders.
+pub(crate) fn objects(text: &str) -> Result<Vec<Manifest>> {
     let one = |text: &str| {
         let object = YamlOwned::load_from_str(text)?.into_iter().next();
         Ok(Manifest {
@@ -67,6 +68,7 @@ fn objects(text: &str) -> Result<Vec<Manifest>> {
             object: object.context("an empty document")?,
         })
     };
+    let text = text.strip_prefix("---\n").unwrap_or(text);
     text.split("\n---\n").map(one).collect()
 }
 

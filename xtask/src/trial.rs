@@ -87,8 +87,8 @@ pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
 }
 
 /// Makes the node in a folder beside a server, and returns this machine's folder of its drive C.
-pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    let printed = run(tool, "make", folder, &["--name", NODE])?;
+pub(crate) fn make_node(tool: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+    let printed = run(tool, "make", folder, &["--name", name])?;
     make_share(tool, folder, &[SERVER, SHARE, USER, PASSWORD])?;
     Ok(PathBuf::from(printed.trim()))
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -18,6 +19,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How a manifest is marked that is rendered from a template; behind it are its values and the template.
 const RENDERED: &str =
     "# `cargo xtask docs` writes this: helm template wincsi charts/wincsi --namespace wincsi ";
+
+pub(crate) fn folder() -> PathBuf {
+    cargo::root().join("charts/wincsi")
+}
 
 /// The values without which nothing renders: nothing is published.
 pub(crate) fn images() -> Value {
@@ -68,7 +73,7 @@ pub(crate) fn render(helm: &Helm, values: &[Value], arguments: &[&str]) -> Resul
 /// What a command of Helm prints for the chart.
 pub(crate) fn run(helm: &Helm, arguments: &[&str], values: &[Value]) -> Result<String> {
     let mut command = helm.command(arguments);
-    command.arg(cargo::root().join("charts/wincsi"));
+    command.arg(folder());
     // Without releases' linker flags Helm 3 takes itself for one of Kubernetes 1.20.
     command.arg("--kube-version=1.36.3");
     let mut files = Vec::new();

@@ -1,17 +1,20 @@
 //! The API server's objects, through curl: as anybody can look at them while the cluster is up.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::manifests::Manifest;
 use crate::process;
 
 const CALL: Duration = Duration::from_secs(30);
+
+pub(super) const RIGHTS: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// The API server, as the user with all rights.
 #[derive(Clone)]
@@ -71,15 +74,33 @@ impl Api {
         self.there(path, &mut self.curl("DELETE", path)).map(drop)
     }
 
+    /// What an account may do in a namespace, as `kubectl auth can-i --list` says.
+    pub(super) fn rights(&self, account: &str, namespace: &str) -> Result<BTreeSet<String>> {
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": namespace},
+        });
+        let mut curl = self.curl("POST", path);
+        curl.arg("--header");
+        curl.arg(format!("Impersonate-User: system:serviceaccount:{account}"));
+        let answer = self.send(path, &mut curl, "application/json", &review.to_string())?;
+        Ok(rules(&answer["status"]["resourceRules"]))
+    }
+
     fn patch(&self, path: &str, kind: &str, text: &str) -> Result<Value> {
-        let mut curl = self.curl("PATCH", path);
+        self.send(path, &mut self.curl("PATCH", path), kind, text)
+    }
+
+    fn send(&self, path: &str, curl: &mut Command, kind: &str, text: &str) -> Result<Value> {
         curl.args([
             "--header",
             &format!("Content-Type: {kind}"),
             "--data-raw",
             text,
         ]);
-        self.there(path, &mut curl)
+        self.there(path, curl)
     }
 
     fn there(&self, path: &str, curl: &mut Command) -> Result<Value> {
@@ -100,16 +121,31 @@ impl Api {
     }
 }
 
+/// A list of rules, each as a text.
+pub(super) fn rules(list: &Value) -> BTreeSet<String> {
+    let rules = list.as_array().into_iter().flatten();
+    let parts = ["apiGroups", "resources", "resourceNames", "verbs"];
+    rules
+        .map(|rule| parts.map(|part| rule[part].to_string()).join(" "))
+        .collect()
+}
+
 /// Where an object is.
 pub(super) fn path(one: &Manifest) -> Result<String> {
     let (group, list) = match one.kind() {
+        "ClusterRole" => (RIGHTS, "clusterroles"),
+        "ClusterRoleBinding" => (RIGHTS, "clusterrolebindings"),
         "CSIDriver" => ("/apis/storage.k8s.io/v1", "csidrivers"),
         "DaemonSet" => ("/apis/apps/v1", "daemonsets"),
+        "Deployment" => ("/apis/apps/v1", "deployments"),
         "Namespace" => ("/api/v1", "namespaces"),
         "PersistentVolume" => ("/api/v1", "persistentvolumes"),
         "PersistentVolumeClaim" => ("/api/v1", "persistentvolumeclaims"),
         "Pod" => ("/api/v1", "pods"),
+        "Role" => (RIGHTS, "roles"),
+        "RoleBinding" => (RIGHTS, "rolebindings"),
         "Secret" => ("/api/v1", "secrets"),
+        "ServiceAccount" => ("/api/v1", "serviceaccounts"),
         "StorageClass" => ("/apis/storage.k8s.io/v1", "storageclasses"),
         kind => bail!("the place of a {kind} is not known"),
     };

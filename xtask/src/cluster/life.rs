@@ -16,7 +16,7 @@ use crate::trial;
 
 /// A pod's file and its text.
 pub(super) const FILE: &str = "hello.txt";
-const TEXT: &str = "written by a pod";
+pub(super) const TEXT: &str = "written by a pod";
 
 /// The driver's log lines of calls.
 const EXPANDED: &str = "NodeExpandVolume: OK";

@@ -21,8 +21,11 @@ use crate::wine::Prefix;
 mod api;
 mod failures;
 mod gap;
+mod install;
+mod kubelet;
 mod life;
 mod luns;
+mod machine;
 mod node;
 mod objects;
 mod plane;
@@ -33,6 +36,7 @@ mod shares;
 mod sockets;
 mod wine;
 
+use self::install::Installation;
 use self::life::Life;
 use self::node::{Node, Publishing};
 use self::plane::Plane;
@@ -55,7 +59,13 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        env::provide(&[Need::Cluster, Need::Go, Need::Samba])?;
+        env::provide(&[
+            Need::Cluster,
+            Need::Go,
+            Need::Helm,
+            Need::Samba,
+            Need::Static,
+        ])?;
         if !self.wine {
             return self.run_on(Host::Linux);
         }
@@ -82,6 +92,15 @@ impl Cluster {
         } else {
             life.restart(&pods)?;
             life.end(&pods)?;
+            node.leave(&mut running, &plane)?;
+            let nodes = machine::nodes(&mut running, &programs, &plane, host)?;
+            let life = Life {
+                running: &mut running,
+                plane: &plane,
+                node: &nodes[0],
+                steps: &steps,
+            };
+            Installation::of(life, nodes.get(1))?.play()?;
         }
         let ended = running.end()?;
         steps.done(

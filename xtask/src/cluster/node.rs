@@ -1,12 +1,14 @@
 //! The node: a simulated one for the driver, and kubelet on top; beside it the controllers of the driver.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::objects;
 use super::plane::Plane;
 use super::programs::Programs;
 use super::running::RunningCluster;
@@ -40,6 +42,9 @@ pub(super) enum Publishing {
 
 /// A running node.
 pub(super) struct Node<'a> {
+    pub(super) name: &'static str,
+    /// Its folder for what has short paths.
+    pub(super) dir: PathBuf,
     /// The simulated node's folder.
     pub(super) folder: PathBuf,
     /// This machine's folder of its drive C.
@@ -48,7 +53,7 @@ pub(super) struct Node<'a> {
     kubeconfig: &'a Path,
     pub(super) host: Host<'a>,
     publishing: Publishing,
-    sockets: Sockets,
+    pub(super) sockets: Sockets,
     /// Where claims of shares get their folders.
     pub(super) samba: samba::Share,
 }
@@ -62,28 +67,46 @@ impl<'a> Node<'a> {
         host: Host<'a>,
         publishing: Publishing,
     ) -> Result<Self> {
-        let folder = running.dir().join("node");
-        let drive_c = make_node(&folder, programs)?;
-        let root = drive_c.join(ROOT);
         let node = Self {
-            samba: samba::Share::beside(&programs.trial, &folder, None)?,
-            sockets: Sockets::of(running, host, &root)?,
-            folder,
-            drive_c,
-            programs,
-            kubeconfig: &plane.kubeconfig,
-            host,
             publishing,
+            ..Self::make(running, programs, plane, host, NODE)?
         };
         node.start_driver(running)?;
         node.start_share_controller(running)?;
         node.start_controller(running)?;
         node.start_sidecars(running)?;
+        node.start_kubelet(running)?;
+        Ok(node)
+    }
+
+    /// A node beside a Samba, without a program.
+    pub(super) fn make(
+        running: &RunningCluster,
+        programs: &'a Programs,
+        plane: &'a Plane,
+        host: Host<'a>,
+        name: &'static str,
+    ) -> Result<Self> {
+        let dir = running.dir().join(name);
+        DirBuilder::new().mode(0o700).create(&dir)?;
+        let folder = dir.join("node");
+        let drive_c = make_node(&folder, programs, name)?;
+        let root = drive_c.join(ROOT);
         if let Host::Wine(prefix) = host {
             wine::prepare(prefix, &root)?;
         }
-        node.start_kubelet(running)?;
-        Ok(node)
+        Ok(Self {
+            name,
+            samba: samba::Share::beside(&programs.trial, &folder, None)?,
+            sockets: Sockets::of(&dir, host, &root)?,
+            dir,
+            folder,
+            drive_c,
+            programs,
+            kubeconfig: &plane.kubeconfig,
+            host,
+            publishing: Publishing::Works,
+        })
     }
 
     pub(super) fn start_driver(&self, running: &mut RunningCluster) -> Result<()> {
@@ -135,26 +158,32 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {
+        let mut kubelet = self.kubelet();
+        if self.publishing == Publishing::Broken {
+            kubelet.arg("--broken-publish");
+        }
+        running.start(KUBELET_PROGRAM, &mut kubelet)
+    }
+
+    /// Kubelet's command.
+    pub(super) fn kubelet(&self) -> Command {
         let (host, sockets) = (self.host, &self.sockets);
         let mut kubelet = host.command(&self.programs.kubelet);
         let config = host.path(self.kubeconfig);
-        kubelet.args(["--name", NODE, "--kubeconfig", &config]);
+        kubelet.args(["--name", self.name, "--kubeconfig", &config]);
         match host {
             Host::Linux => {
                 kubelet.arg("--root-dir").arg(&sockets.root);
-                kubelet.args(["--driver", sockets.csi.trim_start_matches("unix:")]);
-                kubelet.args(["--listen", &sockets.for_kubelet]);
+                let driver = sockets.csi.trim_start_matches("unix:");
+                kubelet.arg(format!("--driver={}={driver}", sockets.for_kubelet));
                 kubelet.args(["--root-on-node", KUBELET]);
-                kubelet.env("TMPDIR", running.dir());
-                if self.publishing == Publishing::Broken {
-                    kubelet.arg("--broken-publish");
-                }
+                kubelet.env("TMPDIR", &self.dir);
             }
             Host::Wine(_) => {
                 kubelet.args(["--root-dir", KUBELET]);
             }
         }
-        running.start(KUBELET_PROGRAM, &mut kubelet)
+        kubelet
     }
 
     /// Restarts the simulated machine, open in no process, and returns its boot.
@@ -162,6 +191,23 @@ impl<'a> Node<'a> {
         let mut command = self.tool("reboot");
         let printed = process::capture(&mut command, SHORT)?.success("trial node reboot")?;
         Ok(printed.trim().to_owned())
+    }
+
+    /// Ends all programs, and takes the node out of the cluster.
+    pub(super) fn leave(&self, running: &mut RunningCluster, plane: &Plane) -> Result<()> {
+        let sidecars = self.programs.sidecars.iter().map(|(name, _)| *name);
+        let others = [KUBELET_PROGRAM, DRIVER, CONTROLLER, SHARE_CONTROLLER];
+        for name in sidecars.chain(others) {
+            running.kill(name)?;
+        }
+        plane.api.delete(&objects::node_path())
+    }
+
+    /// Attaches a blank disk of this page 0x83 identifier.
+    pub(super) fn attach_disk(&self, identifier: &str) -> Result<()> {
+        let mut command = self.tool("attach");
+        let done = process::capture(command.arg(identifier), SHORT)?;
+        done.success("trial node attach").map(drop)
     }
 
     /// Removes the driver's registration socket, as when kubelet's folder is cleared.
@@ -297,8 +343,8 @@ impl<'a> Node<'a> {
 }
 
 /// Makes the simulated node with a folder for registrations, and answers where its drive C lies.
-fn make_node(folder: &Path, programs: &Programs) -> Result<PathBuf> {
-    let drive_c = trial::make_node(&programs.trial, folder)?;
+fn make_node(folder: &Path, programs: &Programs, name: &str) -> Result<PathBuf> {
+    let drive_c = trial::make_node(&programs.trial, folder, name)?;
     let registry = drive_c.join(ROOT).join("plugins_registry");
     fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
     Ok(drive_c)

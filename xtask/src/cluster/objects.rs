@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use super::Steps;
 use super::api::{self, Api, Effect};
+use super::install;
+use crate::chart;
+use crate::env::Helm;
 use crate::manifests::{self, Manifest};
 use crate::trial::NODE;
 
@@ -44,7 +47,12 @@ pub(super) struct Objects {
 
 impl Objects {
     pub(super) fn read(file: &str) -> Result<Self> {
-        let all = manifests::read(&format!("tests/cluster/objects/{file}"))?;
+        Self::at(&format!("tests/cluster/objects/{file}"))
+    }
+
+    /// Those of any file of the project.
+    pub(super) fn at(file: &str) -> Result<Self> {
+        let all = manifests::read(file)?;
         let (pods, others) = all.into_iter().partition(|one| one.kind() == "Pod");
         Ok(Self { pods, others })
     }
@@ -79,14 +87,32 @@ impl Objects {
     }
 }
 
-/// A field of the DaemonSets, and an unknown one.
-const FIELD: &str = "automountServiceAccountToken:";
-const MISSPELT: &str = "automountServiceAccountTokens:";
+/// What the server must refuse in a DaemonSet: what is in the place of what, and its reason.
+const REFUSED: [(&str, &str, &str); 3] = [
+    (
+        "automountServiceAccountToken:",
+        "automountServiceAccountTokens:",
+        "field not declared in schema",
+    ),
+    (
+        "          resources:",
+        "          securityContext: {capabilities: {drop: [ALL]}}\n          resources:",
+        "capabilities: Forbidden: cannot be set for a windows pod",
+    ),
+    (
+        "      hostNetwork: true\n",
+        "",
+        "hostNetwork must be true if pod contains any hostProcess containers",
+    ),
+];
 
-/// Applies the manifests in `deploy/` by the server's own validation, and one with a misspelt field: the server must
-/// refuse it. It stores only the namespace.
+/// Applies the manifests in `deploy/` and all that the chart renders by the server's own validation, and three that the
+/// server must refuse. It stores only the namespace.
 pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
-    let all = manifests::all()?;
+    let mut all = manifests::all()?;
+    let [helm, _] = Helm::both()?;
+    let values = [chart::images(), install::all_switches("port=445")];
+    all.extend(manifests::objects(&chart::render(&helm, &values, &[])?)?);
     let (namespaces, objects): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| one.kind() == "Namespace");
     for one in &namespaces {
@@ -95,16 +121,21 @@ pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
     for one in &objects {
         api.apply(one, &one.text, Effect::DryRun)?;
     }
-    let one = objects.iter().find(|one| one.text.contains(FIELD));
-    let one = one.context("no manifest has the field that is to be misspelt")?;
-    let misspelt = one.text.replace(FIELD, MISSPELT);
-    let Err(error) = api.apply(one, &misspelt, Effect::DryRun) else {
-        bail!("the API server takes {MISSPELT}");
-    };
-    let (text, reason) = (format!("{error:#}"), "field not declared in schema");
-    ensure!(text.contains(reason), "refused for another reason: {text}");
+    for (from, to, reason) in REFUSED {
+        let has = |one: &&Manifest| one.is_host_process() && one.text.contains(from);
+        let one = objects.iter().find(has);
+        let one = one.with_context(|| format!("no manifest has {from}"))?;
+        let Err(error) = api.apply(one, &one.text.replace(from, to), Effect::DryRun) else {
+            bail!("the API server takes {to:?} for {from:?}");
+        };
+        let text = format!("{error:#}");
+        ensure!(text.contains(reason), "refused for another reason: {text}");
+    }
     let number = namespaces.len() + objects.len();
-    let shown_by = format!("{number} objects pass strict validation; a misspelt field: {reason}");
+    let shown_by = format!(
+        "{number} objects pass strict validation; refused: a misspelt field, capabilities, no \
+         hostNetwork"
+    );
     steps.done("manifests applied", &shown_by);
     Ok(())
 }
@@ -172,13 +203,22 @@ mod tests {
 
     #[test]
     fn the_objects_of_the_life_have_places() {
-        let files = ["disk.yaml", "iscsi.yaml", "shares.yaml", "failures.yaml"];
+        let files = [
+            "disk.yaml",
+            "iscsi.yaml",
+            "shares.yaml",
+            "failures.yaml",
+            "share.yaml",
+        ];
         let counts = files.map(|file| {
             let objects = Objects::read(file).unwrap();
             let paths = objects.paths().unwrap();
             (objects.pods.len(), objects.claims().count(), paths.len())
         });
-        assert_eq!(counts, [(1, 1, 4), (1, 1, 4), (6, 5, 18), (6, 5, 20)]);
+        assert_eq!(
+            counts,
+            [(1, 1, 4), (1, 1, 4), (6, 5, 18), (6, 5, 20), (1, 1, 3)]
+        );
         for (file, pod, claim) in [
             ("disk.yaml", POD, CLAIM),
             ("iscsi.yaml", LUN_POD, LUN_CLAIM),

@@ -20,14 +20,28 @@ const SHORT: Duration = Duration::from_secs(30);
 const CLIENTS: &str = "unix://clients:0";
 const PEERS: &str = "unix://peers:0";
 
-/// The controllers needed by volumes; the others have nothing to do here.
-const CONTROLLERS: [&str; 5] = [
+/// The controllers needed by volumes and by what is installed; the others have nothing to do here.
+const CONTROLLERS: [&str; 12] = [
+    "daemonset-controller",
+    "deployment-controller",
+    "garbage-collector-controller",
+    "node-lifecycle-controller",
     "persistentvolume-attach-detach-controller",
     "persistentvolume-binder-controller",
     "persistentvolume-expander-controller",
     "persistentvolume-protection-controller",
     "persistentvolumeclaim-protection-controller",
+    "replicaset-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
 ];
+
+/// All requests are recorded, without their bodies.
+const AUDIT: &str =
+    r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}"#;
+
+/// The account of pods that name none.
+const ACCOUNT: &str = "/api/v1/namespaces/default/serviceaccounts/default";
 
 /// A running control plane.
 pub(super) struct Plane {
@@ -35,6 +49,8 @@ pub(super) struct Plane {
     /// For programs calling the API server as the user with all rights.
     pub(super) kubeconfig: PathBuf,
     pub(super) logs: PathBuf,
+    /// The requests to the API server, one a line.
+    pub(super) audit: PathBuf,
 }
 
 impl Plane {
@@ -55,13 +71,20 @@ impl Plane {
             &token,
             &dir,
         )?;
-        start_apiserver(running, programs, &dir, &etcd, secure, &token)?;
+        let audit = running.logs().join("audit.jsonl");
+        let mut apiserver = apiserver(programs, &dir, &etcd, secure, &token)?;
+        apiserver.arg(format!("--audit-log-path={}", audit.display()));
+        running.start("kube-apiserver", &mut apiserver)?;
         running.wait("the API server is ready", || api.is_well("/readyz"))?;
         steps.done("apiserver ready", &format!("{}/readyz says so", api.url));
         let kubeconfig = write_kubeconfig(&dir, &api, &token)?;
         start_controllers(running, programs, &kubeconfig)?;
+        running.wait(ACCOUNT, || api.find(ACCOUNT))?;
+        // Wine has no links as kubelet writes tokens with.
+        api.merge(ACCOUNT, &json!({"automountServiceAccountToken": false}))?;
         Ok(Self {
             api,
+            audit,
             kubeconfig,
             logs: running.logs().to_owned(),
         })
@@ -89,17 +112,17 @@ fn start_etcd(running: &mut RunningCluster, programs: &Programs, dir: &Path) -> 
     Ok(format!("unix://{}", socket.display()))
 }
 
-fn start_apiserver(
-    running: &mut RunningCluster,
+fn apiserver(
     programs: &Programs,
     dir: &Path,
     etcd: &str,
     port: u16,
     token: &str,
-) -> Result<()> {
+) -> Result<Command> {
     let tokens = dir.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
-    let key = signing_key(dir)?;
+    let (key, policy) = (signing_key(dir)?, dir.join("audit.json"));
+    fs::write(&policy, AUDIT)?;
     let mut apiserver = Command::new(&programs.apiserver);
     apiserver
         .arg(format!("--etcd-servers={etcd}"))
@@ -116,9 +139,8 @@ fn start_apiserver(
         .args(["--authorization-mode=RBAC", "--allow-privileged=true"])
         .args(["--service-cluster-ip-range=10.0.0.0/24"])
         .args(["--endpoint-reconciler-type=none"])
-        // Nobody makes tokens for the pods' service account.
-        .args(["--disable-admission-plugins=ServiceAccount"]);
-    running.start("kube-apiserver", &mut apiserver)
+        .arg(format!("--audit-policy-file={}", policy.display()));
+    Ok(apiserver)
 }
 
 fn start_controllers(
@@ -130,8 +152,18 @@ fn start_controllers(
     controllers
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
         .arg(format!("--controllers={}", CONTROLLERS.join(",")))
-        .args(["--leader-elect=false", "--secure-port=0"]);
-    running.start("kube-controller-manager", &mut controllers)
+        .arg("--root-ca-file")
+        .arg(kubeconfig.with_file_name("apiserver.crt"));
+    let mut scheduler = Command::new(&programs.scheduler);
+    scheduler.arg(format!("--kubeconfig={}", kubeconfig.display()));
+    for (name, program) in [
+        ("kube-controller-manager", &mut controllers),
+        ("kube-scheduler", &mut scheduler),
+    ] {
+        program.args(["--leader-elect=false", "--secure-port=0"]);
+        running.start(name, program)?;
+    }
+    Ok(())
 }
 
 /// The API server's signing key; it is not kept.

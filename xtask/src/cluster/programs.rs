@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::wine;
+use super::kubelet;
 use crate::cargo::{self, Build};
 use crate::env::{self, Go, GoModule};
 use crate::host::Host;
@@ -18,6 +18,7 @@ pub(super) struct Programs {
     pub(super) etcd: PathBuf,
     pub(super) apiserver: PathBuf,
     pub(super) controller_manager: PathBuf,
+    pub(super) scheduler: PathBuf,
     /// The controllers beside a CSI driver, with their names.
     pub(super) sidecars: [(&'static str, PathBuf); 3],
     /// Kubelet's code without containers.
@@ -26,34 +27,37 @@ pub(super) struct Programs {
     pub(super) plugin: PathBuf,
     /// Makes the simulated node, writes there as a pod does, and makes, attaches and grows its disks.
     pub(super) trial: PathBuf,
-    /// Makes folders of shares.
+    /// Makes folders of shares; for images a static program.
     pub(super) share_controller: PathBuf,
+    /// For the host.
+    pub(super) csi_proxy: PathBuf,
 }
 
 impl Programs {
     /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
         let dir = cargo::work_dir("cluster/bin")?;
-        let mut builds = Builds { begun: 0, all: 6 };
+        let mut builds = Builds { begun: 0, all: 7 };
         let of_go = |module, packages: &[&str]| build(go, module, packages, &dir);
-        let plane = ["kube-apiserver", "kube-controller-manager"].map(|name| dir.join(name));
-        let [apiserver, controller_manager] = plane;
-        builds.next("Kubernetes' API server and controllers", || {
+        let plane = [
+            "kube-apiserver",
+            "kube-controller-manager",
+            "kube-scheduler",
+        ];
+        let [apiserver, controller_manager, scheduler] = plane.map(|name| dir.join(name));
+        builds.next("Kubernetes' API server, controllers and scheduler", || {
             of_go(env::GO_CLUSTER, &["tool"])
         })?;
         builds.next("the controllers beside a driver", || {
             of_go(env::GO_SIDECARS, &["tool"])
         })?;
-        let kubelet = builds.next("kubelet", || match host {
-            Host::Linux => of_go(env::GO_CLUSTER, &["./kubelet"]).map(|()| dir.join("kubelet")),
-            Host::Wine(_) => wine::build_kubelet(go),
-        })?;
-        let mut ours = |package, binary, host: Host<'_>| {
+        let kubelet = builds.next("kubelet", || kubelet::build(host, go))?;
+        let mut ours = |package, binary, target| {
             let build = Build {
                 package,
                 binary,
                 profile: "dev",
-                target: host.target(),
+                target,
             };
             builds.next(binary, || build.run())
         };
@@ -61,15 +65,17 @@ impl Programs {
             etcd: env::find_program("etcd").context("no etcd")?,
             apiserver,
             controller_manager,
+            scheduler,
             sidecars: ["csi-provisioner", "csi-attacher", "csi-resizer"]
                 .map(|name| (name, dir.join(name))),
             kubelet,
-            plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host)?,
-            trial: ours(trial::PACKAGE, trial::PROGRAM, Host::Linux)?,
+            plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host.target())?,
+            csi_proxy: ours("wincsi-proxy", "csi-proxy", host.target())?,
+            trial: ours(trial::PACKAGE, trial::PROGRAM, None)?,
             share_controller: ours(
                 trial::SHARE_CONTROLLER,
                 trial::SHARE_CONTROLLER,
-                Host::Linux,
+                Some(cargo::STATIC),
             )?,
         })
     }

@@ -216,7 +216,7 @@ impl RunningCluster {
     }
 }
 
-fn occurrences(log: &Path, pattern: &str) -> usize {
+pub(super) fn occurrences(log: &Path, pattern: &str) -> usize {
     let printed = fs::read(log).unwrap_or_default();
     String::from_utf8_lossy(&printed).matches(pattern).count()
 }

@@ -204,6 +204,17 @@ impl Life<'_> {
         Ok(())
     }
 
+    /// Waits until Samba has these volumes' folders, and nothing of a controller: csi-provisioner may delete a volume
+    /// once more when it is gone, and has a lock meanwhile.
+    pub(super) fn wait_until_left(&mut self, volumes: &[&str], in_each: &[&str]) -> Result<()> {
+        let samba = &self.node.samba;
+        let left = || samba.expect_left(volumes, in_each);
+        let waited = self
+            .running
+            .wait("Samba has what is left", || Ok(left().ok()));
+        left().and(waited)
+    }
+
     /// The controller is killed before, and comes back when a delete has missed it.
     fn delete_share_volumes(&mut self, pods: &[SharePod]) -> Result<()> {
         const MISSED: &str = "DeleteVolume: Unavailable";
@@ -224,7 +235,7 @@ impl Life<'_> {
             }
             self.wait_until_gone(&path)?;
         }
-        self.node.samba.expect_left(&LEFT, &[FILE])?;
+        self.wait_until_left(&LEFT, &[FILE])?;
         let left = LEFT.join(" and ");
         let shown_by = format!(
             "the controller was killed, and another deleted; the API has neither PVC nor PV; \

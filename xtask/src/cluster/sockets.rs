@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::running::RunningCluster;
 use crate::host::{self, Host};
 
 /// Where below its root kubelet looks for drivers.
@@ -29,13 +28,13 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// The endpoints of a host. Wine has no Unix sockets; there the driver serves on ports.
-    pub(super) fn of(running: &RunningCluster, host: Host<'_>, root: &Path) -> Result<Self> {
-        let short = running.dir().join("kubelet");
+    /// The endpoints of a host, in a folder. Wine has no Unix sockets; there the driver serves on ports.
+    pub(super) fn of(dir: &Path, host: Host<'_>, root: &Path) -> Result<Self> {
+        let short = dir.join("kubelet");
         symlink(root, &short).context("name kubelet's root by a short path")?;
         match host {
-            Host::Linux => Ok(Self::unix(running.dir(), short)),
-            Host::Wine(_) => Self::tcp(running.dir(), short),
+            Host::Linux => Ok(Self::unix(dir, short)),
+            Host::Wine(_) => Self::tcp(dir, short),
         }
     }
 

@@ -109,7 +109,7 @@ impl DriverFixture {
     fn set(programs: &Programs<'_>, volumes: Volumes) -> Result<Self> {
         let dir = trial::private_dir()?;
         let [node, at_controller] = ["node", "controller"].map(|name| dir.path().join(name));
-        let drive_c = trial::make_node(programs.trial, &node)?;
+        let drive_c = trial::make_node(programs.trial, &node, trial::NODE)?;
         let samba = match volumes {
             Volumes::Shares => {
                 let port = Some(PORT_OF_NODE);

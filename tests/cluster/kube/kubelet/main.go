@@ -1,4 +1,5 @@
-// Kubelet without containers: the real plugin watcher, volume manager and CSI plugin over a fake container runtime.
+// Kubelet: its real plugin watcher, volume manager, CSI plugin, hooks and probes over a runtime whose containers are
+// processes of this machine, or nothing (containers.go).
 //
 // It is kubelet as Kubernetes' own scale tests start it (package kubemark), but with a root folder that outlives it,
 // volumes that the controller attaches, and real looks at whether a folder is mounted or a link. What would change this
@@ -14,16 +15,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	system "runtime"
+	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
-	internalapi "k8s.io/cri-api/pkg/apis"
-	remote "k8s.io/cri-client/pkg"
-	fakeremote "k8s.io/cri-client/pkg/fake"
+	fake "k8s.io/cri-api/pkg/apis/testing"
 	"k8s.io/klog/v2"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
@@ -35,24 +33,30 @@ var (
 	name       = flag.String("name", "trial-node", "the node's name")
 	kubeconfig = flag.String("kubeconfig", "", "how to reach the apiserver")
 	root       = flag.String("root-dir", "", "kubelet's root folder")
-	driver     = flag.String("driver", "", "the driver's CSI socket; empty when its paths need no translation")
-	listen     = flag.String("listen", "", "the CSI socket that the driver names at its registration")
+	pods       = flag.String("containers", "", "the settings of containers; empty when they run nothing")
 	broken     = flag.Bool("broken-publish", false, "answer NodePublishVolume for the driver, and do nothing")
 	rootOnNode = flag.String("root-on-node", `C:\var\lib\kubelet`, "the root folder as the driver is to see it")
 )
 
 func main() {
 	klog.InitFlags(nil)
+	var drivers []string
+	flag.Func("driver", "a driver whose paths need translation: the CSI socket that it names at its registration, =, "+
+		"its CSI socket", func(sockets string) error {
+		drivers = append(drivers, sockets)
+		return nil
+	})
 	flag.Parse()
-	if *driver != "" {
-		must(translate(*listen, translator{
-			driver: *driver, from: *root, to: *rootOnNode, publishesNothing: *broken,
+	for _, sockets := range drivers {
+		listen, driver, _ := strings.Cut(sockets, "=")
+		must(translate(listen, translator{
+			driver: driver, from: *root, to: *rootOnNode, publishesNothing: *broken,
 		}))
 	}
-	kubelet(context.Background()).Run(context.Background())
+	kubelet().Run(context.Background())
 }
 
-func kubelet(ctx context.Context) *kubemark.HollowKubelet {
+func kubelet() *kubemark.HollowKubelet {
 	client := apiserver()
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: *name, MaxPods: 110})
 	// It makes a temporary folder for its root, pods of files and logs, and leaves it. Wine cannot remove it.
@@ -67,11 +71,14 @@ func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	config.EnableServer = false
 	config.EnableControllerAttachDetach = true
 	config.VolumeStatsAggPeriod.Duration = time.Second
-	images, containers := runtime(ctx)
+	runtime, err := newContainers(*pods)
+	must(err)
 	cadvisor := &cadvisortest.Fake{NodeName: *name}
 	made := kubemark.NewHollowKubelet(
-		flags, config, client, client, cadvisor, images, containers, cm.NewStubContainerManager())
-	made.KubeletDeps.Mounter = mount.New("")
+		flags, config, client, client, cadvisor, fake.NewFakeImageService(), runtime, cm.NewStubContainerManager())
+	made.KubeletDeps.Mounter = mounter{mount.New("")}
+	// Without one kubelet makes its own: the fake one finds all pods well.
+	made.KubeletDeps.ProbeManager = nil
 	// Without a recorder kubelet makes its own: the fake one drops all events.
 	made.KubeletDeps.Recorder = nil
 	made.KubeletDeps.EventClient = apiserver().CoreV1()
@@ -86,18 +93,11 @@ func apiserver() *clientset.Clientset {
 	return client
 }
 
-// runtime starts the runtime that says of each container that it runs.
-func runtime(ctx context.Context) (internalapi.ImageManagerService, internalapi.RuntimeService) {
-	endpoint, err := fakeremote.GenerateEndpoint()
-	must(err)
-	if system.GOOS != "windows" {
-		endpoint = "unix://" + filepath.Join(os.TempDir(), "runtime.sock")
-	}
-	fake := fakeremote.NewFakeRemoteRuntime()
-	must(fake.Start(endpoint))
-	service, err := remote.NewRemoteRuntimeService(ctx, endpoint, 15*time.Second, noop.NewTracerProvider(), false)
-	must(err)
-	return fake.ImageService, service
+// A mounter looks, and mounts nothing: the tokens of pods are files, not in memory.
+type mounter struct{ mount.Interface }
+
+func (mounter) MountSensitiveWithoutSystemd(string, string, string, []string, []string) error {
+	return nil
 }
 
 func must(err error) {

@@ -10,7 +10,10 @@ use wincsi::WinPath;
 use wincsi::sim::files::FileTree;
 use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
-use wincsi::sim::{ClockMode, CreateError, NodeSpec, Profile, SimNode, demo};
+use wincsi::sim::{
+    Arrives, Bus, ClockMode, Content, CreateError, DiskSpec, HardwareControl, IdentifierKind,
+    NodeSpec, Profile, SimNode, demo,
+};
 
 /// Make a simulated node, restart it, or use a file on one as a pod does.
 #[derive(Subcommand)]
@@ -49,6 +52,12 @@ pub(crate) enum Command {
     /// Print the targets of a node's iSCSI sessions and the portals that it knows, one a line, also while a process has the
     /// node open.
     Sessions { folder: PathBuf },
+    /// Attach a blank disk of 1 GiB to a node.
+    Attach {
+        folder: PathBuf,
+        /// Its page 0x83 identifier.
+        identifier: String,
+    },
     /// Restart a node that nobody has open, and print the id of its new boot.
     Reboot { folder: PathBuf },
     /// Print where on this machine a file of the node lies.
@@ -101,6 +110,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             let portals = servers.portals()?.into_iter();
             portals.for_each(|portal| print(format!("portal {portal}")));
         }
+        Command::Attach { folder, identifier } => attach(&folder, &identifier)?,
         Command::Reboot { folder } => print(reboot(&folder)?),
         Command::Find {
             folder,
@@ -149,6 +159,16 @@ fn add_share(
     let place = control.share_folder(server, share);
     fs::create_dir_all(&place)?;
     Ok(place)
+}
+
+fn attach(folder: &Path, identifier: &str) -> anyhow::Result<()> {
+    let disk = DiskSpec::on(Bus::Sas)
+        .serial(identifier)
+        .identified(IdentifierKind::Naa, identifier)
+        .arriving(Arrives::ByPolicy);
+    let blank = Content::blank(1 << 30);
+    HardwareControl::at(folder).attach_disk(identifier, &disk, &blank)?;
+    Ok(())
 }
 
 fn reboot(folder: &Path) -> anyhow::Result<String> {
