@@ -76,6 +76,8 @@ impl<'a> Installation<'a> {
     fn install(&mut self) -> Result<()> {
         let applied = Objects::at("deploy/node-hostprocess.yaml")?;
         applied.apply(&self.life.plane.api)?;
+        let pods = self.nodes();
+        self.wait_for_pods(NODE_SET, pods)?;
         let uid = self.uid_of_set()?;
         let values = json!({"node": {"logLevel": 4}});
         let words = ["install", "wincsi", "--take-ownership", "--force-conflicts"];
@@ -86,7 +88,6 @@ impl<'a> Installation<'a> {
         ensure!(refused.contains(reason), "refused otherwise: {refused}");
         self.life.plane.api.delete(CSI_DRIVER)?;
         self.helm(0, &words, Some(&values))?;
-        let pods = self.nodes();
         self.wait_for_pods(NODE_SET, pods)?;
         self.wait_for_drivers(pods, &[objects::DRIVER], None)?;
         ensure!(self.uid_of_set()? == uid, "the DaemonSet is another one");
@@ -186,8 +187,7 @@ impl<'a> Installation<'a> {
 
     /// A claim of a share, whose folder the controller's pod makes.
     fn use_share(&mut self) -> Result<()> {
-        let samba = &self.life.node.samba;
-        let port = samba.option();
+        let port = self.life.node.samba.option();
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
         let objects = Objects::read("share.yaml")?.with(&values);
         objects.apply(&self.life.plane.api)?;
@@ -201,9 +201,11 @@ impl<'a> Installation<'a> {
         self.delete(&format!("{PODS}/share"))?;
         self.delete(&claim)?;
         self.life.wait_until_gone(&objects::volume_path(&volume))?;
-        samba.expect_left(&[], &[])?;
-        self.life
-            .done("share PV deleted", "the folder is gone from Samba");
+        self.life.wait_until_left(&[], &[])?;
+        let forbidden = self.printed("wincsi-controller", "forbidden")?;
+        ensure!(forbidden == 0, "the controller's pod lacks rights");
+        let shown_by = "the folder is gone from Samba; the server has forbidden the pod nothing";
+        self.life.done("share PV deleted", shown_by);
         Ok(())
     }
 
@@ -212,13 +214,21 @@ impl<'a> Installation<'a> {
         self.delete(&format!("{PODS}/writer"))?;
         self.delete(&format!("{CLAIMS}/data"))?;
         self.delete(&objects::volume_path("data"))?;
-        let unstaged = printed_by_nodes(self.life.running.logs(), UNSTAGED)?;
+        let unstaged = self.printed("wincsi-node", UNSTAGED)?;
         ensure!(unstaged > 0, "the driver has not unstaged the disk");
         self.life.node.expect_no_record()?;
         self.helm(0, &["uninstall", "wincsi"], None)?;
         self.wait_for_no_pod()?;
+        let said = |pattern| self.printed("wincsi-node", pattern);
+        let (begun, drained) = (said(trial::PLUGIN_SERVES)?, said("drained: 0 calls run")?);
+        ensure!(
+            begun == drained,
+            "of {begun} pods hooks have drained {drained}"
+        );
         let users = self.audited()?;
-        let shown_by = format!("no record; the requests to the API server are by {users}");
+        let shown_by = format!(
+            "no record; hooks have drained all {begun} pods; who asked the API server: {users}"
+        );
         self.life.done("uninstalled", &shown_by);
         Ok(())
     }
@@ -266,7 +276,7 @@ impl<'a> Installation<'a> {
         let (api, logs) = (&self.life.plane.api, self.life.running.logs().to_owned());
         let mut away = 0;
         self.life.running.wait(&path, || {
-            let all_begun = printed_by_nodes(&logs, trial::PLUGIN_SERVES)?;
+            let all_begun = printed_by(&logs, "wincsi-node", trial::PLUGIN_SERVES)?;
             if all_begun > mem::replace(begun, all_begun) {
                 node.sockets.show_registration()?;
             }
@@ -307,10 +317,14 @@ impl<'a> Installation<'a> {
         Ok(())
     }
 
+    fn printed(&self, pods: &str, pattern: &str) -> Result<usize> {
+        printed_by(self.life.running.logs(), pods, pattern)
+    }
+
     /// The disk's file is in its place, and nothing was unstaged.
     fn expect_staged(&self, published_at: &str) -> Result<()> {
         self.life.node.read_as_pod(published_at, FILE, TEXT)?;
-        let unstaged = printed_by_nodes(self.life.running.logs(), "NodeUnstageVolume")?;
+        let unstaged = self.printed("wincsi-node", "NodeUnstageVolume")?;
         ensure!(unstaged == 0, "a volume was unstaged");
         Ok(())
     }
@@ -377,13 +391,13 @@ impl<'a> Installation<'a> {
     }
 }
 
-/// How often all pods of node plugins have said this.
-fn printed_by_nodes(logs: &Path, pattern: &str) -> Result<usize> {
+/// How often all pods whose names begin so have said this.
+fn printed_by(logs: &Path, pods: &str, pattern: &str) -> Result<usize> {
     let mut times = 0;
     for log in fs::read_dir(logs)? {
         let log = log?.path();
         let name = log.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("node-") && name.contains("-wincsi-node-") {
+        if name.starts_with("node-") && name.contains(&format!("-{pods}-")) {
             times += occurrences(&log, pattern);
         }
     }
