@@ -1,8 +1,8 @@
 //! `cargo xtask cluster`: a real Kubernetes drives a CSI driver on a simulated node.
 //!
-//! Real are the API server with its database, the controllers, the controllers beside a driver, and kubelet's plugin
-//! watcher, volume manager and CSI plugin. Simulated are the driver's node and the containers, which never run.
-//! docs/cluster.md describes it for readers.
+//! Real are the API server with its database, the scheduler, the controllers, the controllers beside a driver, Helm, and
+//! kubelet's plugin watcher, volume manager, CSI plugin and prober. Simulated is the driver's node. Containers never run,
+//! but those of what Helm installs: they are processes. docs/cluster.md describes it for readers.
 //!
 //! Kubelet's root is a folder on the simulated node's drive C, so kubelet meets the driver's files there. The harness
 //! places this folder on this machine: on Linux kubelet's program translates paths in its requests to the driver, under
