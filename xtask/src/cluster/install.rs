@@ -1,7 +1,7 @@
 //! The second play: what a real Helm installs from the chart. The pods of its DaemonSets and of its Deployment start the
 //! programs of our images.
 //!
-//! There are two nodes, both for Windows. As the controller runs on Linux alone, the second is set up anew for it once
+//! There are two nodes, both for Windows. As the controller runs on Linux alone, the second starts again for it once
 //! it has shown what two nodes show.
 
 use std::collections::BTreeSet;
