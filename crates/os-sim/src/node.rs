@@ -377,3 +377,21 @@ impl CreateError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who pulls a disk out takes its image away too, maybe while the node looks at its disks.
+    #[test]
+    fn a_disk_pulled_out_meanwhile_fails_no_rescan() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = NodeSpec::default();
+        let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        let rescanned = node.shared.with(|machine| {
+            fs::remove_dir_all(folder.path().join("disks")).unwrap();
+            machine.rescan()
+        });
+        assert_eq!(rescanned, Ok(()));
+    }
+}

@@ -129,8 +129,12 @@ impl Machine {
     pub(crate) fn reread_all(&mut self) -> io::Result<()> {
         let names: Vec<_> = self.present.keys().cloned().collect();
         for name in &names {
-            self.reread_length(name)?;
-            self.reread_table(name);
+            match self.reread_length(name) {
+                Ok(()) => self.reread_table(name),
+                // It was pulled out since the hardware was looked at: the next look loses it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
         self.index();
         Ok(())
