@@ -8,7 +8,7 @@ use transport::Code;
 use wire::csi::v1::CreateVolumeRequest;
 
 use crate::fixture::{Fixture, folder, request, secret, source};
-use crate::server::Samba;
+use crate::server::{Samba, user};
 
 /// Each Debian has this user. Samba as root becomes it. Else it stays who it is, all files are the first user's, and Samba
 /// itself compares the second with their modes.
@@ -107,8 +107,13 @@ fn records_of_another_users_base_count() {
 fn scene() -> (Samba, Fixture) {
     let samba = Samba::with("force create mode = 0777\nforce directory mode = 0777");
     samba.add_user(SECOND);
-    close(samba.root().parent().unwrap());
-    open(&samba.root());
+    let root = samba.root();
+    close(root.parent().unwrap());
+    open(&root);
+    if user() == "root" {
+        let closed = root.ancestors().find(|above| mode(above) & 0o001 == 0);
+        assert_eq!(closed, None, "{SECOND} cannot reach the share: chmod o+x, or set TMPDIR");
+    }
     (samba, Fixture::with(&[]))
 }
 
@@ -127,6 +132,10 @@ fn open(path: &Path) {
 /// To all but its owner, who may be the second user.
 fn close(path: &Path) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode()
 }
 
 fn entries(folder: &Path) -> Vec<String> {

@@ -62,7 +62,6 @@ impl Samba {
         samba
     }
 
-    /// Lets a user of this machine log on.
     /// Ends the session of each client of a share.
     pub(crate) fn close_share(&self, share: &str) {
         let config = self.folder.path().join("smb.conf");
@@ -73,6 +72,7 @@ impl Samba {
         assert!(closed.unwrap().success(), "smbcontrol failed");
     }
 
+    /// Lets a user of this machine log on.
     pub(crate) fn add_user(&self, user: &str) {
         let config = self.folder.path().join("smb.conf");
         let mut child = Command::new(program("pdbedit"))
