@@ -230,6 +230,7 @@ mod tests {
             read(&SharePath) -> Vec<u8>;
             clear(&SharePath) -> ();
             lock(&SharePath) -> OpenFile;
+            lock_beside(&SharePath) -> OpenFile;
             close(OpenFile) -> ();
         }
 

@@ -149,6 +149,7 @@ impl Share for FailingShare {
         clear(path: &SharePath) -> () = Remove;
         remove_each(entries: &[(SharePath, FileId)]) -> () = Remove;
         lock(path: &SharePath) -> OpenFile = Lock;
+        lock_beside(path: &SharePath) -> OpenFile = Lock;
         close(file: OpenFile) -> () = Close;
     }
 

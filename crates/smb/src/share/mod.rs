@@ -23,7 +23,7 @@ pub const LONGEST_FILE: u64 = 65_536;
 /// | `read` | `Limit` for a file that is too long, `IsAFolder`, `Link` |
 /// | `place`, `take`, `rename` | `Denied` or `InUse` for what other clients have open; `Exists`, and `Changed` for another id |
 /// | `clear`, `remove`, `discard` | `NotEmpty`, `InUse`; `Changed` for another id, `clear` with `Denied` for a read-only file |
-/// | `lock` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
+/// | `lock`, `lock_beside` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
 pub trait Share {
     /// The id of what a path names.
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
@@ -108,6 +108,10 @@ pub trait Share {
     /// Makes or opens a file that no other client can open until [`close`](Self::close) or the end of this
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
+
+    /// The same, beside others who lock it in this way. Its end leaves the file, which the next [`lock`](Self::lock)
+    /// takes, and removes.
+    fn lock_beside(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
 }
 
 /// The server's number of a file or folder: unique in its file system while the file exists.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, Opened, REMOVE};
+use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOCK_BESIDE, LOOK, Opened, REMOVE};
 use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share};
 use crate::connection::{Connection, Login};
 use crate::error::{Error, Failure, Operation, Outcome, Result};
@@ -222,19 +222,21 @@ impl Share for RemoteShare {
             disposition: create::CREATE,
             ..LOCK
         };
-        let locked = self.run((Operation::Lock, path, by), |c| {
-            let (lock, _, answers) = match c.hold(path, new, &[info::dispose(&LAST)]) {
-                Err(Failure::Exists) => return c.take_lock(path),
+        self.run((Operation::Lock, path, by), |c| {
+            let made = c.hold(path, new, &[info::dispose(&LAST)]);
+            let (lock, _, answers) = match made.map_err(steps::or_in_use) {
+                Err(Failure::Exists) => return c.take_lock(path, LOCK).map_err(steps::or_in_use),
                 made => made?,
             };
             let disposed = c.expect_all(&answers);
             c.kept(&lock.handle, disposed)?;
             Ok(lock)
-        });
-        locked.map_err(|error| match error.failure {
-            // The last holder's file is on its way out.
-            Failure::DeletePending => Failure::InUse.at(error.operation, error.object),
-            _ => error,
+        })
+    }
+
+    fn lock_beside(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
+        self.run((Operation::Lock, path, by), |c| {
+            c.take_lock(path, LOCK_BESIDE).map_err(steps::or_in_use)
         })
     }
 }

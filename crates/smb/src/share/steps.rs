@@ -43,6 +43,13 @@ pub(super) const LOCK: Open = Open {
     options: create::NO_FOLDER,
 };
 
+/// A lock beside others of its kind: those who may write it are kept out, and keep it out.
+pub(super) const LOCK_BESIDE: Open = Open {
+    access: create::READ_DATA | create::READ_ATTRIBUTES,
+    sharing: create::SHARE_READ,
+    ..LOCK
+};
+
 impl Connection {
     /// Opens a path, asks for its id, and does more with it, in one message. It stays open, unless its id is not told.
     /// Returns its attributes too, and what the last requests do.
@@ -239,11 +246,12 @@ impl Connection {
     }
 
     /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
-    pub(super) fn take_lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
-        let (lock, ..) = self.hold(path, LOCK, &[])?;
+    pub(super) fn take_lock(&mut self, path: &SharePath, open: Open) -> Outcome<OpenFile> {
+        let (lock, ..) = self.hold(path, open, &[])?;
         let now = self.once(path, LOOK, &[info::id(&LAST)]);
         let now = now.and_then(|(now, answers)| Ok((now.size, self.id(answers.first())?)));
         let taken = match now {
+            Ok((0, id)) if id == lock.id && open.sharing != create::SHARE_NOTHING => Ok(()),
             // Only now: a file that someone wrote stays.
             Ok((0, id)) if id == lock.id => self.call(info::dispose(&lock.handle)).map(drop),
             Ok((_, id)) if id == lock.id => Err(Failure::Exists),
@@ -320,6 +328,14 @@ impl Connection {
         let opened = self.opened(opened)?;
         let id = self.id(Some(id)).and_then(|found| same(expected, found));
         self.kept(&opened.handle, id).map(|()| opened)
+    }
+}
+
+/// The last holder's file of a lock is on its way out.
+pub(super) fn or_in_use(failure: Failure) -> Failure {
+    match failure {
+        Failure::DeletePending => Failure::InUse,
+        other => other,
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) const WRITE_ATTRIBUTES: u32 = 0x100;
 pub(crate) const DELETE: u32 = 0x1_0000;
 
 pub(crate) const SHARE_ALL: u32 = 7;
+pub(crate) const SHARE_READ: u32 = 1;
 pub(crate) const SHARE_NOTHING: u32 = 0;
 
 // Whether the file must be there.
