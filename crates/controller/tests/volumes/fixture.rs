@@ -110,6 +110,11 @@ impl Controller {
         self.volumes.create(&*self.connector, volume, by)
     }
 
+    pub(crate) fn clone_by(&self, volume: &Create, by: Instant) -> Result<(), Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.clone_volume(connector, volume.clone(), by)
+    }
+
     pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
         let (base, folder) = (&volume.base, &volume.folder);
         self.volumes.has(&*self.connector, base, folder, soon())
@@ -127,6 +132,10 @@ impl Controller {
 
 pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
     until_free(|| controller.create(volume))
+}
+
+pub(crate) fn clone(controller: &Controller, volume: &Create) -> Result<(), Error> {
+    until_free(|| controller.clone_by(volume, soon()))
 }
 
 pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
@@ -213,6 +222,7 @@ pub(crate) fn volume(name: &str, folder: &str) -> Create {
         folder: self::folder(folder),
         size: 1 << 30,
         parameters: BTreeMap::from([("source".to_owned(), "//127.0.0.1/plain".to_owned())]),
+        source: None,
     }
 }
 
