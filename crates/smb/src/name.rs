@@ -110,6 +110,19 @@ pub(crate) fn escape(units: &[u16]) -> String {
         .collect()
 }
 
+/// Upper case unit by unit: a character whose upper case has another length stays, as in Windows's table.
+pub(crate) fn upper(units: &[u16]) -> Vec<u16> {
+    let one = |unit: u16| {
+        let mut forms = char::from_u32(u32::from(unit))?.to_uppercase();
+        match (forms.next()?, forms.next()) {
+            (upper, None) => u16::try_from(u32::from(upper)).ok(),
+            _ => None,
+        }
+    };
+    let each = units.iter().map(|unit| one(*unit).unwrap_or(*unit));
+    each.collect()
+}
+
 /// What Windows refuses in names, and what would lead elsewhere.
 fn is_refused(unit: u16) -> bool {
     unit < 0x20 || u8::try_from(unit).is_ok_and(|byte| br#"\/:*?"<>|"#.contains(&byte))
@@ -136,7 +149,7 @@ impl fmt::Display for SharePath {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, NameError, SharePath};
+    use super::{Name, NameError, SharePath, upper};
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
@@ -174,5 +187,18 @@ mod tests {
         let long = vec!["x".repeat(255); 128].join("/");
         assert_eq!(SharePath::new(&long), Err(NameError::PathTooLong));
         assert_eq!(SharePath::root().parent(), None);
+    }
+
+    #[test]
+    fn upper_case_keeps_the_number_of_units() {
+        for (text, expected) in [
+            ("User1", "USER1"),
+            ("jörg", "JÖRG"),
+            ("weiß", "WEIß"),
+            ("ŉ𐐨", "ŉ𐐨"),
+        ] {
+            let [text, expected] = [text, expected].map(|t| t.encode_utf16().collect::<Vec<_>>());
+            assert_eq!(upper(&text), expected);
+        }
     }
 }

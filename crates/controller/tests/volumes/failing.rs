@@ -151,6 +151,18 @@ impl Share for FailingShare {
         lock(path: &SharePath) -> OpenFile = Lock;
         lock_beside(path: &SharePath) -> OpenFile = Lock;
         close(file: OpenFile) -> () = Close;
+        space(folder: &SharePath) -> smb::Space = Space;
+    }
+
+    fn beside(&mut self, share: &smb::Name, by: Instant) -> Result<Box<dyn Share + Send>> {
+        self.begin(Operation::OpenShare)?;
+        let (share, failing) = (self.share.beside(share, by)?, self.failing.clone());
+        Ok(Box::new(FailingShare { share, failing }))
+    }
+
+    fn copy(&mut self, order: &smb::CopyOrder, watch: &mut smb::Watch<'_>) -> Result<smb::Copied> {
+        self.begin(Operation::Copy)?;
+        self.share.copy(order, watch)
     }
 
     fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {

@@ -13,6 +13,7 @@ pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
         .bytes(handle)
         .zeros(17)
         .request(Command::Read)
+        .asking_for(len)
 }
 
 /// The data, of which there may not be more than was asked for.

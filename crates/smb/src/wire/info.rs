@@ -3,9 +3,11 @@
 use super::create::Handle;
 use super::{Command, HEADER, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
-use crate::share::Existing;
+use crate::share::{Basic, Existing, Space};
 
 const FILE: u8 = 1;
+const FILE_SYSTEM: u8 = 2;
+const FULL_SIZE: u8 = 7;
 const BASIC: u8 = 4;
 const INTERNAL: u8 = 6;
 const RENAME: u8 = 10;
@@ -21,7 +23,7 @@ const ENTRY: usize = 80;
 pub(crate) struct Listed {
     pub(crate) name: Vec<u16>,
     pub(crate) id: u64,
-    pub(crate) attributes: u32,
+    pub(crate) basic: Basic,
     pub(crate) size: u64,
     pub(crate) changed: u64,
 }
@@ -35,6 +37,7 @@ pub(crate) fn directory(handle: &Handle, ending: &str, most: u32) -> Request {
         .u32(most)
         .bytes(&pattern)
         .request(Command::QueryDirectory)
+        .asking_for(most)
 }
 
 pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
@@ -45,7 +48,7 @@ pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
         entries.push(Listed {
             changed: bytes::u64_le(rest, 32)?,
             size: bytes::u64_le(rest, 40)?,
-            attributes: bytes::u32_le(rest, 56)?,
+            basic: basic(rest, 8, 56)?,
             id: bytes::u64_le(rest, 72)?,
             name: bytes::units(bytes::slice(rest, ENTRY, len)?)?,
         });
@@ -59,8 +62,7 @@ pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
 
 /// The number of an open file or folder, which its folder lists too.
 pub(crate) fn id(handle: &Handle) -> Request {
-    let head = Out::default().u16(41).u8(FILE).u8(INTERNAL).u32(8);
-    head.zeros(16).bytes(handle).request(Command::QueryInfo)
+    query(handle, FILE, INTERNAL, 8)
 }
 
 pub(crate) fn id_answer(message: &[u8]) -> Option<u64> {
@@ -68,15 +70,30 @@ pub(crate) fn id_answer(message: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(output))
 }
 
+/// What the file system of an open file has.
+pub(crate) fn space(handle: &Handle) -> Request {
+    query(handle, FILE_SYSTEM, FULL_SIZE, 32)
+}
+
+pub(crate) fn space_answer(message: &[u8]) -> Option<Space> {
+    let output = output(message)?;
+    let unit = u64::from(bytes::u32_le(output, 24)?) * u64::from(bytes::u32_le(output, 28)?);
+    Some(Space {
+        total: bytes::u64_le(output, 0)?.checked_mul(unit)?,
+        free: bytes::u64_le(output, 8)?.checked_mul(unit)?,
+    })
+}
+
 /// Deletes the file, or empty folder, when it is closed.
 pub(crate) fn dispose(handle: &Handle) -> Request {
     set(handle, DISPOSITION, &[1])
 }
 
-/// Sets attributes only: a time of zero stays as it is.
-pub(crate) fn attributes(handle: &Handle, attributes: u32) -> Request {
-    let basic = Out::default().zeros(32).u32(attributes).u32(0).done();
-    set(handle, BASIC, &basic)
+/// Sets times and attributes: those that are zero stay as they are.
+pub(crate) fn set_basic(handle: &Handle, basic: Basic) -> Request {
+    let times = Out::default().u64(basic.created).u64(basic.accessed);
+    let times = times.u64(basic.written).u64(0);
+    set(handle, BASIC, &times.u32(basic.attributes).u32(0).done())
 }
 
 /// A new path, from the share's root.
@@ -85,6 +102,21 @@ pub(crate) fn rename(handle: &Handle, path: &[u8], existing: Existing) -> Reques
     // Windows wants the size of its structure, which ends with padding.
     let padding = 4_usize.saturating_sub(path.len());
     set(handle, RENAME, &head.bytes(path).zeros(padding).done())
+}
+
+/// The times at one place, and attributes at another.
+pub(crate) fn basic(bytes: &[u8], times: usize, attributes: usize) -> Option<Basic> {
+    Some(Basic {
+        created: bytes::u64_le(bytes, times)?,
+        accessed: bytes::u64_le(bytes, times + 8)?,
+        written: bytes::u64_le(bytes, times + 16)?,
+        attributes: bytes::u32_le(bytes, attributes)?,
+    })
+}
+
+fn query(handle: &Handle, kind: u8, class: u8, most: u32) -> Request {
+    let head = Out::default().u16(41).u8(kind).u8(class).u32(most);
+    head.zeros(16).bytes(handle).request(Command::QueryInfo)
 }
 
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {
