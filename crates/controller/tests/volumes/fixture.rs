@@ -11,7 +11,7 @@ use smb::{Name, Privacy, Share, SharePath};
 use transport::Code;
 use wincsi_controller::volumes::{
     Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left, Policy,
-    Unrecorded, Volumes,
+    Source, Unrecorded, Volumes,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -223,6 +223,20 @@ pub(crate) fn volume(name: &str, folder: &str) -> Create {
         size: 1 << 30,
         parameters: BTreeMap::from([("source".to_owned(), "//127.0.0.1/plain".to_owned())]),
         source: None,
+    }
+}
+
+/// The same as a copy of another volume.
+pub(crate) fn clone_of(source: &Create, volume: Create) -> Create {
+    let source = Source {
+        id: format!("127.0.0.1/plain#{}#", source.name),
+        name: Some(source.name.clone()),
+        base: source.base.clone(),
+        folder: source.folder.clone(),
+    };
+    Create {
+        source: Some(source),
+        ..volume
     }
 }
 
