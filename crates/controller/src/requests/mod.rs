@@ -25,7 +25,9 @@ pub enum RequestError {
     Block,
     #[error("the content source is a snapshot, and only volumes are cloned")]
     Snapshot,
-    #[error("the source {0:?} is a share or a base folder, of which no clone is made: name a volume with a folder of its own")]
+    #[error(
+        "the source {0:?} is a share or a base folder, of which no clone is made: name a volume with a folder of its own"
+    )]
     WholeShare(String),
     #[error(
         "the source is on the server {source_host:?}, and the class's password is for {host:?} alone: clone it by a class that names the source's server, by the same name"

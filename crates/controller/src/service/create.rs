@@ -68,7 +68,8 @@ impl Controller {
         };
         let connections = self.connections(&volume.base, secret);
         if volume.source.is_some() {
-            self.volumes.clone_volume(Arc::new(connections), volume, by)?;
+            self.volumes
+                .clone_volume(Arc::new(connections), volume, by)?;
             return Ok(response);
         }
         if self.volumes.create(&connections, &volume, by)? == Created::Found {

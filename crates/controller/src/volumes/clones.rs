@@ -9,11 +9,11 @@ use smb::{Existing, Failure, FileId, SharePath};
 
 use super::call::{Call, Files, ROUND};
 use super::create::{allow, check};
+use super::names::{fold, key, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
 use super::records::Known;
 use super::source::{self, HeldSource};
-use super::names::{fold, key, text};
 use super::watch::Watched;
 use super::{Create, Created, Error, Source, Volumes};
 
@@ -32,7 +32,10 @@ pub(super) fn clone(
     call: &mut Call<'_>,
     (volume, source): (&Create, &Source),
 ) -> Result<(), Error> {
-    let is_itself = source.name.as_ref().is_some_and(|name| key(name) == key(&volume.name));
+    let is_itself = source
+        .name
+        .as_ref()
+        .is_some_and(|name| key(name) == key(&volume.name));
     if is_itself && source.base.key() == call.base.key() {
         let name = text(&volume.name);
         return Err(Error::Invalid(format!("volume {name} is its own source")));
@@ -56,14 +59,18 @@ pub(super) fn clone(
     made
 }
 
-/// Removes a copy that is not in its place, and its record before its folder, whose id no other has so long.
-pub(super) fn remove_half(call: &mut Call<'_>, files: &Files) -> Result<(), Error> {
+/// Removes a copy that is not in its place: what it has, then by `forget` the record, then the folder, whose id no other has
+/// so long.
+pub(super) fn remove_half(
+    call: &mut Call<'_>,
+    files: &Files,
+    forget: impl FnOnce(&mut Call<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let id = call.folder_of_records(&files.copy)?;
     if let Some(id) = id {
         call.empty(&files.copy, id)?;
     }
-    call.clear(&files.record)?;
-    call.clear(&files.aside)?;
+    forget(call)?;
     if let Some(id) = id {
         call.share.remove(&files.copy, id, call.by)?;
     }
@@ -103,7 +110,7 @@ impl Cloning<'_> {
         let mut beside = beside.map_err(|error| source::missing(error.into()))?;
         let held = source::hold(self.volumes, &mut *beside, self.source, call.by)?;
         let done = self.make(call, &held);
-        held.release(&mut *beside, Instant::now() + ROUND);
+        call.is_clean &= held.release(&mut *beside, Instant::now() + ROUND);
         done
     }
 
@@ -118,7 +125,6 @@ impl Cloning<'_> {
         call.log_leftovers();
         let id = self.begin(call)?;
         self.copy(call, source, id)?;
-        call.by = Instant::now() + ROUND;
         self.put_in_place(call, id)?;
         self.finish(call)
     }
@@ -158,13 +164,19 @@ impl Cloning<'_> {
     fn is_taken(&self, call: &Call<'_>, path: &SharePath) -> Error {
         let (path, name) = (call.base.at(path), text(&self.volume.name));
         let way_out = "a clone overwrites nothing: move it away, or choose another subDir";
-        Error::Exists(format!("{path} is there already, and is not volume {name}; {way_out}"))
+        Error::Exists(format!(
+            "{path} is there already, and is not volume {name}; {way_out}"
+        ))
     }
 
     /// Finds or makes the copy's folder, whose id then is in the record.
     fn begin(&mut self, call: &mut Call<'_>) -> Result<FileId, Error> {
         let mut id = call.base_id;
-        for path in [&call.records.clone(), &call.clones.clone(), &self.files.copy] {
+        for path in [
+            &call.records.clone(),
+            &call.clones.clone(),
+            &self.files.copy,
+        ] {
             if call.folder_in(path, id)? == End::Missing {
                 match call.share.make_folder(path, call.by) {
                     Err(error) if error.failure != Failure::Exists => return Err(error.into()),
@@ -196,7 +208,11 @@ impl Cloning<'_> {
             depth: super::call::LIMITS.depth,
             patience: ROUND,
         };
-        let done = call.share.copy(&order, &mut |progress| watched.see(progress));
+        let done = call
+            .share
+            .copy(&order, &mut |progress| watched.see(progress));
+        // The caller's deadline may have passed.
+        call.by = Instant::now() + ROUND;
         watched.end(done)
     }
 
@@ -238,7 +254,11 @@ impl Cloning<'_> {
     fn take_back(&self, call: &mut Call<'_>) {
         call.by = Instant::now() + ROUND;
         let is_away = matches!(call.has(self.place(), self.id), Ok(false));
-        if is_away && remove_half(call, &self.files).is_ok() {
+        let forget = |call: &mut Call<'_>| {
+            call.clear(&self.files.record)?;
+            call.clear(&self.files.aside)
+        };
+        if is_away && remove_half(call, &self.files, forget).is_ok() {
             self.volumes.forget(&self.volume.name);
         }
     }

@@ -101,12 +101,19 @@ impl Deleting<'_> {
     fn end_half(&self, call: &mut Call<'_>, own: &Own) -> Result<Option<Deleted>, Error> {
         match own {
             Own::Record(record) if record.is_of_half_clone() => {
-                let id = record.state.held().map(|held| FileId(held.id));
-                if call.has(self.volume.folder.path(), id)? {
+                let (id, place) = (record.state.held(), self.volume.folder.path());
+                if call.has(place, id.map(|held| FileId(held.id)))? {
                     return Ok(None);
                 }
-                remove_half(call, &self.files)?;
-                Ok(Some(Deleted::Gone))
+                let is_free = matches!(call.find(place), Ok(found) if found.end == End::Missing);
+                // A repeated call must not take what is there for a folder without a record.
+                let deleted = match is_free || self.volume.unrecorded == Unrecorded::Keep {
+                    true => Deleted::Gone,
+                    false => Deleted::Left(Left::Unrecorded),
+                };
+                let own = Own::Record(record.clone());
+                remove_half(call, &self.files, |call| self.forget(call, own, &deleted))?;
+                Ok(Some(deleted))
             }
             // An earlier call may have ended between these two.
             Own::None => {
@@ -291,10 +298,9 @@ impl Deleting<'_> {
             (State::Left, _) => left(Left::Unrecorded),
             (State::Creating, _) if !self.volume.folder.is_named(&self.name) => left(Left::Found),
             (State::Creating, Some(id)) => Ok(id),
-            (
-                State::Ready(held) | State::Cloning(held) | State::Deleting(held),
-                Some(id),
-            ) if held.id == id.0 => {
+            (State::Ready(held) | State::Cloning(held) | State::Deleting(held), Some(id))
+                if held.id == id.0 =>
+            {
                 match held.origin {
                     Created::Made => Ok(id),
                     Created::Found => left(Left::Found),
@@ -304,10 +310,9 @@ impl Deleting<'_> {
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
             (State::Ready(held), _) if held.origin == Created::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
-            (
-                State::Creating | State::Cloning(_) | State::Ready(_) | State::Deleting(_),
-                _,
-            ) => left(Left::Replaced),
+            (State::Creating | State::Cloning(_) | State::Ready(_) | State::Deleting(_), _) => {
+                left(Left::Replaced)
+            }
         }
     }
 

@@ -53,8 +53,14 @@ impl Error {
         let is_busy = matches!(self, Self::Share(error)
             if matches!(error.failure, Failure::InUse | Failure::Unsteady));
         is_busy
-            || [Aborted, DeadlineExceeded, Internal, Unauthenticated, Unavailable]
-                .contains(&self.code())
+            || [
+                Aborted,
+                DeadlineExceeded,
+                Internal,
+                Unauthenticated,
+                Unavailable,
+            ]
+            .contains(&self.code())
     }
 }
 

@@ -33,7 +33,10 @@ pub(super) fn hold(
 ) -> Result<HeldSource, Error> {
     if is_reserved(&source.base.path) {
         let text = "lies in an archive or in the records of volumes";
-        return Err(Error::NotFound(format!("the source {:?} {text}", source.id)));
+        return Err(Error::NotFound(format!(
+            "the source {:?} {text}",
+            source.id
+        )));
     }
     let looked = share.look(&Call::first_look(&source.base)?, by)?;
     let call = Call::new(volumes, (share, looked), &source.base, by);
@@ -76,6 +79,7 @@ fn lock(call: &mut Call<'_>, source: &Source) -> Result<HeldSource, Error> {
             made_records: call.made_records(),
         }),
         Err(error) => {
+            // If it cannot be given back, it goes with the connection, which no other call has after a failure.
             release(call.share, lock, call.by);
             Err(error)
         }
@@ -124,19 +128,22 @@ fn expect_folder(call: &mut Call<'_>, source: &Source) -> Result<(SharePath, Fil
 }
 
 impl HeldSource {
-    pub(super) fn release(self, share: &mut (dyn Share + Send), by: Instant) {
-        release(share, self.lock, by);
+    /// Returns whether the connection holds no lock of it any more.
+    pub(super) fn release(self, share: &mut (dyn Share + Send), by: Instant) -> bool {
+        let is_clean = release(share, self.lock, by);
         if let Some((path, id)) = self.made_records {
             let _ = share.remove(&path, id, by);
         }
+        is_clean
     }
 }
 
 /// Gives a lock back. The last clone removes its file; if that fails, the volume's delete does.
-fn release(share: &mut (dyn Share + Send), lock: OpenFile, by: Instant) {
+fn release(share: &mut (dyn Share + Send), lock: OpenFile, by: Instant) -> bool {
     let path = lock.path.clone();
-    let closed = share.close(lock, by);
-    if let Ok(last) = closed.and_then(|()| share.lock(&path, by)) {
-        let _ = share.close(last, by);
-    }
+    share.close(lock, by).is_ok()
+        && match share.lock(&path, by) {
+            Ok(last) => share.close(last, by).is_ok(),
+            Err(_) => true,
+        }
 }

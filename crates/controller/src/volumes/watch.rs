@@ -56,7 +56,10 @@ impl<'a> Watched<'a> {
             let (name, p) = (&self.name, progress);
             tracing::info!(
                 "clone {name}: {} of {} entries, {} of {} bytes",
-                p.entries, p.of_entries, p.bytes, p.of_bytes
+                p.entries,
+                p.of_entries,
+                p.bytes,
+                p.of_bytes
             );
         }
         match progress.space.map(|space| self.expect_space(space)) {
@@ -95,10 +98,14 @@ impl<'a> Watched<'a> {
             (Ok(copied), _) => {
                 lock(&self.volumes.starved).remove(&self.name);
                 if copied.unproved > 0 {
-                    tracing::warn!("clone {name}: of its source's folders only their kind shows that they are no links");
+                    tracing::warn!(
+                        "clone {name}: of its source's folders only their kind shows that they are no links"
+                    );
                 }
                 let (entries, bytes) = (copied.entries, copied.bytes);
-                tracing::info!("clone {name}: copied in {time} s, {entries} entries, {bytes} bytes");
+                tracing::info!(
+                    "clone {name}: copied in {time} s, {entries} entries, {bytes} bytes"
+                );
                 return Ok(());
             }
             (Err(_), Some(stopped)) => stopped,

@@ -50,34 +50,94 @@ fn each_form_of_a_handle_is_a_source() {
         other.volume_content_source = None;
         let status = fixture.create(&other).unwrap_err();
         assert_eq!(status.code, Code::AlreadyExists, "{status:?}");
-        fixture.try_delete(&volume.volume_id, &secrets(samba.port())).unwrap();
+        fixture
+            .try_delete(&volume.volume_id, &secrets(samba.port()))
+            .unwrap();
         assert!(!file.exists());
     }
-    assert_eq!(fs::read_dir(root.join(".wincsi/clones")).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(root.join(".wincsi/clones")).unwrap().count(),
+        0
+    );
     // Without a volume nothing stays in a base folder that had no records.
     assert!(!root.join("deep/.wincsi").exists());
 }
 
 /// The source's handle, what is changed in the request, the answer, and parts of its text.
 const REFUSALS: &[(&str, Change, Code, &[&str])] = &[
-    ("127.0.0.1/encrypted##x#", same, INVALID, &["folder of its own"]),
+    (
+        "127.0.0.1/encrypted##x#",
+        same,
+        INVALID,
+        &["folder of its own"],
+    ),
     ("127.0.0.1/encrypted", same, MISSING, &["form"]),
     ("127.0.0.1/encrypted#a#b#c#d", same, MISSING, &["source"]),
-    ("127.0.0.1/encrypted#.wincsi/deleted##", same, MISSING, &[".wincsi"]),
+    (
+        "127.0.0.1/encrypted#.wincsi/deleted##",
+        same,
+        MISSING,
+        &[".wincsi"],
+    ),
     ("127.0.0.1/encrypted#none##", same, MISSING, &[r"\none"]),
     ("127.0.0.1/encrypted#file##", same, MISSING, &[r"\file"]),
     ("127.0.0.1/encrypted/none#x##", same, MISSING, &["none"]),
     ("127.0.0.1/none#x##", same, MISSING, &["none"]),
-    ("127.0.0.1/encrypted#gone#pvc-gone#", same, MISSING, &["deleted"]),
-    ("127.0.0.1/encrypted#half#pvc-half#", same, MISSING, &["not ready"]),
-    ("127.0.0.1/encrypted#link##", same, BLOCKED, &[r"\link", "link"]),
-    ("127.0.0.1/encrypted#link/below##", same, BLOCKED, &[r"\link", "link"]),
-    ("127.0.0.1/encrypted#linked##", same, BLOCKED, &[r"linked\sub\up", "link"]),
-    ("127.0.0.1/encrypted#case##", same, BLOCKED, &["File", "fiLe"]),
-    ("127.0.0.1/encrypted#old##", taken, Code::AlreadyExists, &[r"\old", "overwrites"]),
+    (
+        "127.0.0.1/encrypted#gone#pvc-gone#",
+        same,
+        MISSING,
+        &["deleted"],
+    ),
+    (
+        "127.0.0.1/encrypted#half#pvc-half#",
+        same,
+        MISSING,
+        &["not ready"],
+    ),
+    (
+        "127.0.0.1/encrypted#link##",
+        same,
+        BLOCKED,
+        &[r"\link", "link"],
+    ),
+    (
+        "127.0.0.1/encrypted#link/below##",
+        same,
+        BLOCKED,
+        &[r"\link", "link"],
+    ),
+    (
+        "127.0.0.1/encrypted#linked##",
+        same,
+        BLOCKED,
+        &[r"linked\sub\up", "link"],
+    ),
+    (
+        "127.0.0.1/encrypted#case##",
+        same,
+        BLOCKED,
+        &["File", "fiLe"],
+    ),
+    (
+        "127.0.0.1/encrypted#old##",
+        taken,
+        Code::AlreadyExists,
+        &[r"\old", "overwrites"],
+    ),
     ("127.0.0.1/encrypted#old##", filed, BLOCKED, &[r"\file"]),
-    ("127.0.0.1/encrypted#base##", inside, INVALID, &["lies in the source"]),
-    ("127.0.0.1/encrypted#pvc-1##", same, INVALID, &["its own source"]),
+    (
+        "127.0.0.1/encrypted#base##",
+        inside,
+        INVALID,
+        &["lies in the source"],
+    ),
+    (
+        "127.0.0.1/encrypted#pvc-1##",
+        same,
+        INVALID,
+        &["its own source"],
+    ),
 ];
 
 fn same(_: &mut wire::csi::v1::CreateVolumeRequest) {}
@@ -102,7 +162,14 @@ fn each_refusal_leaves_nothing() {
     for path in ["old", "base", "case", "linked/sub", "deep/victim/below"] {
         fs::create_dir_all(root.join(path)).unwrap();
     }
-    for path in ["file", "case/File", "case/fiLe", "linked/a", "old/a", "deep/victim/a"] {
+    for path in [
+        "file",
+        "case/File",
+        "case/fiLe",
+        "linked/a",
+        "old/a",
+        "deep/victim/a",
+    ] {
         fs::write(root.join(path), "x").unwrap();
     }
     symlink("deep/victim", root.join("link")).unwrap();

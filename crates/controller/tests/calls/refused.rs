@@ -12,7 +12,8 @@ use wire::csi::v1::{
 };
 
 use crate::fixture::{
-    Change, Fixture, NOWHERE, UUID, capability, clone_of, growth, map, request, secret, secrets, set,
+    Change, Fixture, NOWHERE, UUID, capability, clone_of, growth, map, request, secret, secrets,
+    set,
 };
 
 /// What is changed in a request, and a part of the text that refuses it.

@@ -9,9 +9,7 @@ use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share
 use transport::Code;
 use wincsi_controller::volumes::{Connected, Connector, Delete, Deleted, Unrecorded};
 
-use crate::fixture::{
-    Controller, Port, at, clone_of, create, delete, entries, fill, gone, volume,
-};
+use crate::fixture::{Controller, Port, at, clone_of, create, delete, entries, fill, gone, volume};
 use crate::server::{PASSWORD, Samba, soon};
 
 /// Operations of which one may fail.
@@ -79,7 +77,10 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
             if let Err(failed) = &failed
                 && !controller.volumes.may_have_left(&clone.name)
             {
-                assert!(!is_there && failed.code() != Code::Unavailable, "{failed:?}");
+                assert!(
+                    !is_there && failed.code() != Code::Unavailable,
+                    "{failed:?}"
+                );
                 let mut records = entries(&samba, ".wincsi");
                 records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
                 assert!(records.is_empty(), "{number} {records:?}");
@@ -95,7 +96,10 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
             }
         }
     }
-    assert_eq!(delete(&Controller::new(samba.port()), &gone(&source)).unwrap(), Deleted::Gone);
+    assert_eq!(
+        delete(&Controller::new(samba.port()), &gone(&source)).unwrap(),
+        Deleted::Gone
+    );
 }
 
 /// What a delete decided stays decided, though a create of the name fails meanwhile.

@@ -86,7 +86,10 @@ fn a_lock_beside_others_keeps_only_lock_out() {
         assert!(!file.exists());
     }
     std::fs::write(&file, b"x").unwrap();
-    assert_eq!(failure(one.lock_beside(&at("lock"), soon())), Failure::Exists);
+    assert_eq!(
+        failure(one.lock_beside(&at("lock"), soon())),
+        Failure::Exists
+    );
     // One that its holder's connection ends.
     std::fs::remove_file(&file).unwrap();
     let _lock = one.lock_beside(&at("lock"), soon()).unwrap();
