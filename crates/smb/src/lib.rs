@@ -59,6 +59,7 @@ pub fn decode_everything(bytes: &[u8]) {
     let _ = wire::file::write_answer(bytes);
     let _ = wire::info::id_answer(bytes);
     let _ = wire::info::directory_answer(bytes);
+    let _ = wire::info::name_answer(bytes);
     let _ = wire::info::space_answer(bytes);
     let _ = wire::create::closed(bytes);
     let _ = wire::ioctl::resume_key_answer(bytes);

@@ -15,6 +15,7 @@ use crate::crypto::{Cipher, Keys};
 use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::Name;
 use crate::status;
+use crate::wire::ioctl::Portion;
 use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
@@ -63,8 +64,8 @@ pub(crate) struct Connection {
     /// What goes with the next requests, in messages of their own.
     later: Vec<Vec<Request>>,
     has_ended: bool,
-    /// Whether the server copies no file by itself, as far as it was asked to.
-    pub(crate) has_no_copies: bool,
+    /// What the server copies for one request, unless it copies nothing.
+    pub(crate) server_copies: Option<Portion>,
 }
 
 enum Protection {
@@ -101,7 +102,7 @@ impl Connection {
             cipher: None,
             later: Vec::new(),
             has_ended: false,
-            has_no_copies: false,
+            server_copies: Some(Portion::MOST),
         };
         let preauth = opened.negotiate(login.privacy);
         let preauth = preauth.map_err(at(Operation::Negotiate))?;

@@ -3,7 +3,8 @@
 use super::{AT_A_TIME, Copy, Pair, STRETCH, is_gone};
 use crate::error::{Failure, Operation, Result};
 use crate::name::SharePath;
-use crate::share::{Basic, Entry, Kind, OpenFile, SMALL, Share, Source, Version};
+use crate::share::{Entry, FileId, Kind, OpenFile, SMALL, Share, Source, Version};
+use crate::wire::create::COPIED;
 
 /// How much of small files is in memory at a time.
 const BATCH: u64 = 1024 * 1024;
@@ -45,6 +46,9 @@ impl Copy<'_> {
                         && found.version.size == entry.size
                         && found.version.basic.written == entry.basic.written =>
                 {
+                    if found.version.attributes() != entry.basic.attributes & COPIED {
+                        self.touch(path, found.id, entry)?;
+                    }
                     self.has(entry.size);
                     continue;
                 }
@@ -58,42 +62,35 @@ impl Copy<'_> {
         Ok(missing)
     }
 
+    /// Gives a file of the copy the source's attributes.
+    fn touch(&mut self, path: SharePath, id: FileId, entry: &Entry) -> Result<()> {
+        let at = (Operation::Copy, &path, self.by());
+        let file = self.target.run(at, |c| c.open_again(&path, id))?;
+        self.finish(&[(file, entry.basic)])
+    }
+
     /// Copies small files. Returns those that are none any more, or that changed meanwhile.
     fn small<'e>(&mut self, pair: &Pair<'_>, entries: &[&'e Entry]) -> Result<Vec<&'e Entry>> {
         let (contents, again) = self.contents(pair, entries)?;
         if contents.is_empty() {
             return Ok(again);
         }
-        let files: Vec<_> = contents
-            .iter()
-            .map(|(path, data, _)| (path, data.as_slice()))
-            .collect();
+        let paths: Vec<_> = contents.iter().map(|(path, ..)| path).collect();
+        let made = self.make(pair, &paths)?;
+        let written = contents.iter().map(|(_, data, _)| data.as_slice());
+        let files: Vec<_> = made.into_iter().zip(written).collect();
         let at = (Operation::Create, &pair.target.path, self.by());
-        let made = self.target.run(at, |c| c.write_each(&files))?;
-        let mut failed = None;
-        let mut finished = Vec::new();
-        for (made, (path, data, version)) in made.into_iter().zip(&contents) {
-            match made {
-                Ok(file) => finished.push((file, version.basic, data.len())),
-                Err(failure) => {
-                    failed.get_or_insert_with(|| {
-                        self.target.failed(Operation::Create, path, failure)
-                    });
-                }
-            }
-        }
-        let sizes: Vec<_> = finished.iter().map(|(.., size)| *size).collect();
-        let finished: Vec<_> = finished
-            .into_iter()
-            .map(|(file, basic, _)| (file, basic))
-            .collect();
-        self.finish_in(pair, finished)?;
-        for size in sizes {
-            let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let filled = self.target.run(at, |c| c.fill_each(&files))?;
+        self.all_done(Operation::Create, filled, paths.into_iter())?;
+        let finished = files.into_iter().zip(&contents);
+        let finished = finished.map(|((file, _), (.., version))| (file, version.basic));
+        self.finish(&finished.collect::<Vec<_>>())?;
+        for (_, data, _) in &contents {
+            let size = u64::try_from(data.len()).unwrap_or(u64::MAX);
             self.has(size);
             self.wrote(size, None)?;
         }
-        failed.map_or(Ok(again), Err)
+        Ok(again)
     }
 
     /// What small files have; the others are those that [`small`](Self::small) returns.
@@ -161,13 +158,12 @@ impl Copy<'_> {
         source: &Source,
     ) -> Result<bool> {
         let target = self.place(&pair.target.path, entry)?;
-        let at = (Operation::Create, &target, self.by());
-        let file = self.target.run(at, |c| c.open_new(&target))?;
-        let file = self.in_copy(pair, vec![file])?.pop();
-        let file = file.ok_or_else(|| {
+        let made = self.make(pair, &[&target])?.pop();
+        let none = || {
             self.target
                 .failed(Operation::Create, &target, Failure::Ended)
-        })?;
+        };
+        let file = made.ok_or_else(none)?;
         let is_whole = self.bytes(path, source, &file)?;
         let at = (Operation::Copy, &target, self.by());
         self.target.run(at, |c| c.flush(&file))?;
@@ -175,7 +171,10 @@ impl Copy<'_> {
         let is_unchanged = self.source.run(at, |c| c.is_unchanged(source))?;
         match is_whole && is_unchanged {
             true => self.finish(&[(file, source.version.basic)])?,
-            false => self.discard(&[file])?,
+            false => {
+                self.expect_target(pair)?;
+                self.target.discard(file, self.by())?;
+            }
         }
         Ok(is_whole && is_unchanged)
     }
@@ -236,24 +235,18 @@ impl Copy<'_> {
         self.progress.bytes += size;
     }
 
-    fn finish_in(&mut self, pair: &Pair<'_>, files: Vec<(OpenFile, Basic)>) -> Result<()> {
-        let (files, basics): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-        let files = self.in_copy(pair, files)?;
-        self.finish(&files.into_iter().zip(basics).collect::<Vec<_>>())
+    /// Makes files, and looks then if they are in the copy: a link may be in their folder's place. Behind that they stay
+    /// empty, and are not removed, since a server may remove by path.
+    fn make(&mut self, pair: &Pair<'_>, paths: &[&SharePath]) -> Result<Vec<OpenFile>> {
+        let at = (Operation::Create, &pair.target.path, self.by());
+        let made = self.target.run(at, |c| c.make_each(paths))?;
+        self.expect_target(pair)?;
+        self.all_done(Operation::Create, made, paths.iter().copied())
     }
 
-    /// Files that were just made. If a link was put in their folder's place meanwhile, they are removed behind it.
-    fn in_copy(&mut self, pair: &Pair<'_>, files: Vec<OpenFile>) -> Result<Vec<OpenFile>> {
+    fn expect_target(&mut self, pair: &Pair<'_>) -> Result<()> {
         let at = (Operation::Create, &pair.target.path, self.by());
-        match self.target.run(at, |c| c.expect_folder(pair.target)) {
-            Ok(()) => Ok(files),
-            Err(error) => {
-                if !error.failure.ends_connection() {
-                    self.discard(&files)?;
-                }
-                Err(error)
-            }
-        }
+        self.target.run(at, |c| c.expect_folder(pair.target))
     }
 
     fn expect_source(&mut self, pair: &Pair<'_>) -> Result<()> {

@@ -10,7 +10,7 @@ mod survey;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::error::{Failure, Operation, Result};
+use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::{Name, SharePath};
 use crate::share::{
     Basic, Entry, FileId, Folder, Kind, OpenFile, Present, RemoteShare, Share, Space, Wanted, Watch,
@@ -243,7 +243,7 @@ impl Copy<'_> {
         };
         if !self.content(&below)? {
             // Nothing of it is in the copy, as the source has lost it.
-            return self.discard(&[open]);
+            return self.target.discard(open, self.by());
         }
         self.progress.entries += 1;
         self.finish(&[(open, entry.basic)])?;
@@ -288,7 +288,7 @@ impl Copy<'_> {
         let mut stale = Vec::new();
         for ((path, found), entry) in paths.iter().zip(found).zip(entries) {
             match found {
-                Ok(found) if found.kind == entry.kind => {}
+                Ok(found) if found.kind == entry.kind && !found.is_other_than(&entry.name) => {}
                 Ok(_) => stale.push(entry),
                 Err(failure) if is_gone(&failure) => stale.push(entry),
                 Err(failure) => return Err(self.source.failed(Operation::Stat, path, failure)),
@@ -331,20 +331,22 @@ impl Copy<'_> {
     fn finish(&mut self, files: &[(OpenFile, Basic)]) -> Result<()> {
         let at = (Operation::Copy, &self.order.target, self.by());
         let done = self.target.run(at, |c| c.finish_each(files))?;
-        let mut done = done.into_iter().zip(files);
-        done.try_for_each(|(done, (file, _))| {
-            done.map_err(|failure| self.target.failed(Operation::Copy, &file.path, failure))
-        })
+        let paths = files.iter().map(|(file, _)| &file.path);
+        self.all_done(Operation::Copy, done, paths).map(drop)
     }
 
-    /// Removes what is open in the copy.
-    fn discard(&mut self, files: &[OpenFile]) -> Result<()> {
-        let at = (Operation::Remove, &self.order.target, self.by());
-        let done = self.target.run(at, |c| c.discard_each(files))?;
-        let mut done = done.into_iter().zip(files);
-        done.try_for_each(|(done, file)| {
-            done.map_err(|failure| self.target.failed(Operation::Remove, &file.path, failure))
-        })
+    /// What was done for some paths of the copy, or the first failure.
+    fn all_done<'p, T>(
+        &self,
+        operation: Operation,
+        done: Vec<Outcome<T>>,
+        paths: impl Iterator<Item = &'p SharePath>,
+    ) -> Result<Vec<T>> {
+        let each = done.into_iter().zip(paths);
+        let each = each.map(|(done, path)| {
+            done.map_err(|failure| self.target.failed(operation, path, failure))
+        });
+        each.collect()
     }
 
     /// Folders, and files; a link is a failure.

@@ -5,7 +5,7 @@ use super::steps::{FEW_ENTRIES, LIST, LOOK, chain, kind, looks, same};
 use super::{Basic, Entry, FileId, Kind, OpenFile};
 use crate::connection::{Answer, Connection};
 use crate::error::{Failure, Outcome};
-use crate::name::SharePath;
+use crate::name::{self, Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, Handle, LAST, Open};
 use crate::wire::ioctl::{self, ResumeKey};
@@ -13,9 +13,6 @@ use crate::wire::{PAYLOAD, Request, file, info};
 
 /// The most bytes of a small file.
 pub(crate) const SMALL: u64 = 65_536;
-/// What a server copies for one request, unless it takes less: MS-SMB2 3.3.3.
-const CHUNK: u32 = 1024 * 1024;
-const CHUNKS: u32 = 16;
 /// How many requests with data are sent at a time.
 const PIECES: usize = 16;
 
@@ -37,7 +34,7 @@ const NEW: Open = Open {
 };
 
 const FOLDER: Open = Open {
-    access: LIST.access | create::WRITE_ATTRIBUTES,
+    access: LIST.access | create::WRITE_ATTRIBUTES | create::DELETE,
     ..LIST
 };
 
@@ -68,6 +65,8 @@ pub(crate) struct Present {
     pub(crate) id: FileId,
     pub(crate) kind: Kind,
     pub(crate) version: Version,
+    /// As its folder has it, if the server tells.
+    name: Option<Vec<u16>>,
 }
 
 impl Connection {
@@ -75,7 +74,7 @@ impl Connection {
     pub(crate) fn find_each(&mut self, paths: &[SharePath]) -> Outcome<Vec<Outcome<Present>>> {
         let asked: Vec<_> = paths
             .iter()
-            .map(|path| (path, LOOK, vec![info::id(&LAST)]))
+            .map(|path| (path, LOOK, vec![info::id(&LAST), info::all(&LAST)]))
             .collect();
         let found = self.each_once(&asked)?;
         let each = found.into_iter().map(|found| {
@@ -84,6 +83,10 @@ impl Connection {
                 id: self.id(answers.first())?,
                 kind: kind(opened.basic.attributes),
                 version: Version::of(&opened),
+                name: answers.get(1).and_then(|(header, message)| {
+                    let is_known = header.status == status::SUCCESS;
+                    is_known.then(|| info::name_answer(message)).flatten()
+                }),
             })
         });
         Ok(each.collect())
@@ -138,53 +141,47 @@ impl Connection {
         Ok((is_whole && version.is_still(closed)).then_some((data, version)))
     }
 
-    /// Makes small files with a content each, flushed. They stay open, as their times come last.
-    pub(crate) fn write_each(
-        &mut self,
-        files: &[(&SharePath, &[u8])],
-    ) -> Outcome<Vec<Outcome<OpenFile>>> {
-        let chains = files.iter().map(|(path, content)| {
-            let mut asked = vec![info::id(&LAST)];
-            asked.extend((!content.is_empty()).then(|| file::write(&LAST, 0, content)));
-            asked.push(file::flush(&LAST));
-            chain(path, NEW, &asked)
+    /// Makes files, empty and open.
+    pub(crate) fn make_each(&mut self, paths: &[&SharePath]) -> Outcome<Vec<Outcome<OpenFile>>> {
+        let chains = paths
+            .iter()
+            .map(|path| chain(path, NEW, &[info::id(&LAST)]));
+        let answers = self.exchange_all(&chains.collect::<Vec<_>>())?;
+        let (pairs, _) = answers.as_chunks::<2>();
+        let made = paths.iter().zip(pairs).map(|(path, [opened, id])| {
+            let handle = self.opened(opened)?.handle;
+            let id = self.id(Some(id));
+            let id = self.kept(&handle, id)?;
+            let path = SharePath::clone(path);
+            Ok(OpenFile { path, handle, id })
+        });
+        Ok(made.collect())
+    }
+
+    /// Writes all that small files have, and flushes them.
+    pub(crate) fn fill_each(&mut self, files: &[(OpenFile, &[u8])]) -> Outcome<Vec<Outcome<()>>> {
+        let chains = files.iter().map(|(file, content)| match content {
+            [] => vec![file::flush(&file.handle)],
+            _ => vec![
+                file::write(&file.handle, 0, content),
+                file::flush(&LAST).related(),
+            ],
         });
         let chains: Vec<_> = chains.collect();
         let mut answers = self.exchange_all(&chains)?.into_iter();
-        let mut each = Vec::new();
-        for (chain, (path, content)) in chains.iter().zip(files) {
+        let filled = chains.iter().zip(files).map(|(chain, (_, content))| {
             let answers: Vec<_> = answers.by_ref().take(chain.len()).collect();
-            each.push(self.written(path, content, &answers));
-        }
-        Ok(each)
-    }
-
-    fn written(
-        &mut self,
-        path: &SharePath,
-        content: &[u8],
-        answers: &[Answer],
-    ) -> Outcome<OpenFile> {
-        let (opened, more) = answers.split_first().ok_or(Failure::Ended)?;
-        let handle = self.opened(opened)?.handle;
-        let mut written = || {
-            let (id, more) = more.split_first().ok_or(Failure::Ended)?;
-            let id = self.id(Some(id))?;
-            match content.is_empty() {
-                true => self.expect_all(more)?,
-                false => self.expect_written(more, len32(content))?,
+            match content {
+                [] => self.expect_all(&answers),
+                _ => self.expect_written(&answers, len32(content)),
             }
-            Ok(id)
-        };
-        let id = written();
-        let id = self.kept(&handle, id)?;
-        let path = path.clone();
-        Ok(OpenFile { path, handle, id })
+        });
+        Ok(filled.collect())
     }
 
     /// Gives what is open its times and attributes, and closes it.
     pub(crate) fn finish_each(&mut self, files: &[(OpenFile, Basic)]) -> Outcome<Vec<Outcome<()>>> {
-        self.end_each(files.iter().map(|(file, basic)| {
+        let chains = files.iter().map(|(file, basic)| {
             let attributes = match basic.attributes & create::COPIED {
                 0 => create::NORMAL,
                 some => some,
@@ -193,41 +190,31 @@ impl Connection {
                 attributes,
                 ..*basic
             };
-            (&file.handle, info::set_basic(&file.handle, basic))
-        }))
-    }
-
-    /// Removes what is open.
-    pub(crate) fn discard_each(&mut self, files: &[OpenFile]) -> Outcome<Vec<Outcome<()>>> {
-        let requests = files
-            .iter()
-            .map(|file| (&file.handle, info::dispose(&file.handle)));
-        self.end_each(requests)
-    }
-
-    fn end_each<'a>(
-        &mut self,
-        requests: impl Iterator<Item = (&'a Handle, Request)>,
-    ) -> Outcome<Vec<Outcome<()>>> {
-        let (handles, chains): (Vec<_>, Vec<_>) = requests
-            .map(|(handle, request)| {
-                (
-                    handle,
-                    vec![request, create::close_and_tell(&LAST).related()],
-                )
-            })
-            .unzip();
-        let answers = self.exchange_all(&chains)?;
+            let set = info::set_basic(&file.handle, basic);
+            vec![set, create::close_and_tell(&LAST).related()]
+        });
+        let answers = self.exchange_all(&chains.collect::<Vec<_>>())?;
         let (pairs, _) = answers.as_chunks::<2>();
-        let each = handles.iter().zip(pairs);
-        Ok(each
-            .map(|(handle, pair)| self.ended(pair, handle).map(drop))
-            .collect())
+        let each = files.iter().zip(pairs);
+        let each = each.map(|((file, _), pair)| self.ended(pair, &file.handle).map(drop));
+        Ok(each.collect())
+    }
+
+    /// Opens a file that must have this id, for its attributes.
+    pub(crate) fn open_again(&mut self, path: &SharePath, id: FileId) -> Outcome<OpenFile> {
+        let open = Open {
+            access: create::READ_ATTRIBUTES | create::WRITE_ATTRIBUTES,
+            options: create::NO_FOLDER,
+            ..LOOK
+        };
+        let (file, ..) = self.hold(path, open, &[])?;
+        self.kept(&file.handle, same(id, file.id))?;
+        Ok(file)
     }
 
     /// Opens a file to read it.
     pub(crate) fn open_source(&mut self, path: &SharePath, id: FileId) -> Outcome<Source> {
-        let key = (!self.has_no_copies).then(|| ioctl::resume_key(&LAST));
+        let key = self.server_copies.map(|_| ioctl::resume_key(&LAST));
         let (open, opened, answers) = self.hold(path, READ, &Vec::from_iter(key))?;
         let key = answers.first().and_then(|(header, message)| {
             let is_known = header.status == status::SUCCESS;
@@ -235,7 +222,7 @@ impl Connection {
                 .then(|| ioctl::resume_key_answer(message))
                 .flatten()
         });
-        self.has_no_copies |= key.is_none();
+        self.server_copies = self.server_copies.filter(|_| key.is_some());
         let is_it = is_file(&opened).and_then(|()| same(id, open.id));
         self.kept(&open.handle, is_it)?;
         Ok(Source {
@@ -249,11 +236,6 @@ impl Connection {
     pub(crate) fn is_unchanged(&mut self, source: &Source) -> Outcome<bool> {
         let answer = self.call(create::close_and_tell(&source.handle))?;
         Ok(source.version.is_still(create::closed(&answer)))
-    }
-
-    /// Makes a file to write it.
-    pub(crate) fn open_new(&mut self, path: &SharePath) -> Outcome<OpenFile> {
-        Ok(self.hold(path, NEW, &[])?.0)
     }
 
     /// Makes or opens a folder, reached through no link from that with the id `above`. It stays open, as its times come
@@ -279,18 +261,9 @@ impl Connection {
             id: open.id,
             above,
         };
-        match self.first_page(&folder, &open, &opened, &answers) {
-            Ok(_) => Ok(open),
-            Err(failure) if failure.ends_connection() => Err(failure),
-            Err(failure) => {
-                let files = [open];
-                match wanted {
-                    Wanted::New => self.discard_each(&files).map(drop)?,
-                    Wanted::There => self.later(create::close(&files[0].handle)),
-                }
-                Err(failure)
-            }
-        }
+        let is_it = self.first_page(&folder, &open, &opened, &answers);
+        self.kept(&open.handle, is_it)?;
+        Ok(open)
     }
 
     /// Fails if a folder's path does not lead to it any more, or leads through a link.
@@ -301,47 +274,37 @@ impl Connection {
         folder.expect(&listing)
     }
 
-    /// Lets the server copy the next bytes, and returns how many it did; 0 if it copies none.
+    /// Lets the server copy the next bytes, and returns how many it did; 0 if these are to be read and written. What it
+    /// refuses once is not asked of it on this connection again.
     pub(crate) fn copy_next(
         &mut self,
         source: &Source,
         target: &OpenFile,
         at: u64,
     ) -> Outcome<u32> {
-        let Some(key) = source.key.filter(|_| !self.has_no_copies) else {
+        let (Some(key), Some(portion)) = (source.key, self.server_copies) else {
             return Ok(0);
         };
-        let left = source.version.size - at;
-        let (mut chunk, mut most) = (CHUNK, CHUNKS * CHUNK);
-        // The second time within what it takes.
-        for _ in 0..2 {
-            let len = u32::try_from(left).unwrap_or(most).min(most);
-            let request = ioctl::copy_chunks(&target.handle, &key, at, len, chunk);
-            let answer = self.exchange(request)?;
-            match (answer.0.status, ioctl::chunks_answer(&answer.1)) {
-                (status::SUCCESS, Some(done)) if (1..=len).contains(&done.total) => {
-                    return Ok(done.total);
-                }
-                (status::SUCCESS, _) => return Err(self.malformed("count of copied bytes")),
-                (status::INVALID_PARAMETER, Some(most_of)) if chunk == CHUNK => {
-                    let least = most_of.bytes.min(CHUNK).min(most_of.total);
-                    let count = most_of.count.min(CHUNKS);
-                    if least < PAYLOAD || count == 0 {
-                        break;
-                    }
-                    (chunk, most) = (least, (count * least).min(most_of.total));
-                }
-                // The source is shorter now.
-                (status::INVALID_VIEW_SIZE, _) => return Ok(0),
-                _ => match self.expect_success(&answer) {
-                    Err(failure) if failure.ends_connection() || failure == Failure::Full => {
-                        return Err(failure);
-                    }
-                    Ok(()) | Err(_) => break,
-                },
+        let left = u32::try_from(source.version.size - at).unwrap_or(u32::MAX);
+        let len = left.min(portion.most);
+        let request = ioctl::copy_chunks(&target.handle, &key, at, len, portion.chunk);
+        let answer = self.exchange(request)?;
+        let done = ioctl::chunks_answer(&answer.1);
+        match (self.expect_success(&answer), done) {
+            (Ok(()), Some(done)) if (1..=len).contains(&done.total) => return Ok(done.total),
+            (Ok(()), _) => return Err(self.malformed("count of copied bytes")),
+            (Err(failure), _) if failure.ends_connection() || failure == Failure::Full => {
+                return Err(failure);
             }
+            (Err(_), limits) => match answer.0.status {
+                // The source is shorter now.
+                status::INVALID_VIEW_SIZE => {}
+                status::INVALID_PARAMETER => {
+                    self.server_copies = limits.and_then(|limits| portion.within(limits));
+                }
+                _ => self.server_copies = None,
+            },
         }
-        self.has_no_copies = true;
         Ok(0)
     }
 
@@ -405,12 +368,27 @@ impl Connection {
     }
 }
 
+impl Present {
+    /// Whether its name is another one in its case alone: the server took it for that of the path.
+    pub(crate) fn is_other_than(&self, name: &Name) -> bool {
+        let is_other = |found: &[u16]| {
+            found != name.units() && name::upper(found) == name::upper(name.units())
+        };
+        self.name.as_deref().is_some_and(is_other)
+    }
+}
+
 impl Version {
     fn of(opened: &create::Answer) -> Self {
         Self {
             size: opened.size,
             basic: opened.basic,
         }
+    }
+
+    /// Those that a copy has too.
+    pub(crate) fn attributes(&self) -> u32 {
+        self.basic.attributes & create::COPIED
     }
 
     fn is_still(&self, closed: Option<(u64, u64)>) -> bool {

@@ -42,7 +42,7 @@ impl RemoteShare {
     /// Lets copies read and write each file, as if the server copied none by itself.
     #[doc(hidden)]
     pub fn without_server_copies(&mut self) {
-        self.connection(Instant::now()).has_no_copies = true;
+        self.connection(Instant::now()).server_copies = None;
     }
 
     /// Opens another share, or this one once more, over this connection.

@@ -151,7 +151,7 @@ impl Connection {
     }
 
     /// Does something with what is open, and closes it, in one message. Returns when it has changed.
-    pub(super) fn end(&mut self, last: Request, handle: &Handle) -> Outcome<u64> {
+    pub(crate) fn end(&mut self, last: Request, handle: &Handle) -> Outcome<u64> {
         let chain = vec![last, create::close_and_tell(&LAST).related()];
         let answers = self.exchange_all(&[chain])?;
         self.ended(&answers, handle)

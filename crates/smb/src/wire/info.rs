@@ -12,9 +12,12 @@ const BASIC: u8 = 4;
 const INTERNAL: u8 = 6;
 const RENAME: u8 = 10;
 const DISPOSITION: u8 = 13;
+const ALL: u8 = 18;
 const ID_FULL_DIRECTORY: u8 = 38;
 
 const BUFFER_AT: u16 = 96;
+/// Of all paths that Samba takes.
+const LONGEST_ALL: u32 = 8 * 1024 + 100;
 /// The fixed part of an entry of a folder, before its name (2.4.19).
 const ENTRY: usize = 80;
 
@@ -68,6 +71,20 @@ pub(crate) fn id(handle: &Handle) -> Request {
 pub(crate) fn id_answer(message: &[u8]) -> Option<u64> {
     let output: [u8; 8] = output(message)?.try_into().ok()?;
     Some(u64::from_le_bytes(output))
+}
+
+/// All of an open file, with its path as the server has it.
+pub(crate) fn all(handle: &Handle) -> Request {
+    query(handle, FILE, ALL, LONGEST_ALL).asking_for(LONGEST_ALL)
+}
+
+/// The last name of the path (2.4.2).
+pub(crate) fn name_answer(message: &[u8]) -> Option<Vec<u16>> {
+    let output = output(message)?;
+    let len = bytes::index(bytes::u32_le(output, 96)?)?;
+    let path = bytes::units(bytes::slice(output, 100, len)?)?;
+    let name = path.rsplit(|unit| *unit == u16::from(b'\\')).next()?;
+    Some(name.to_vec())
 }
 
 /// What the file system of an open file has.
@@ -138,8 +155,31 @@ fn output(message: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::directory_answer;
+    use super::{directory_answer, space_answer};
+    use crate::share::Space;
     use crate::vectors::{self, hex};
+
+    #[test]
+    fn space_is_counted_in_units_of_the_server() {
+        let answer = |total: u64, sectors: u32| {
+            let mut message = vec![0; 72];
+            (message[64], message[66], message[68]) = (9, 72, 32);
+            for number in [total, 7, 5] {
+                message.extend(number.to_le_bytes());
+            }
+            message.extend([sectors, 512].map(u32::to_le_bytes).concat());
+            message
+        };
+        let [free, total] = [7 * 1024, 100 * 1024];
+        let expected = Some(Space { free, total });
+        for (message, expected) in [
+            (answer(100, 2), expected),
+            (answer(u64::MAX, 2), None),
+            (answer(100, 2)[..103].to_vec(), None),
+        ] {
+            assert_eq!(space_answer(&message), expected);
+        }
+    }
 
     #[test]
     fn entries_lie_behind_each_other() {

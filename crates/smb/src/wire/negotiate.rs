@@ -1,6 +1,6 @@
 //! NEGOTIATE (2.2.3, 2.2.4): one dialect, one hash, two ciphers.
 
-use super::{Command, Request, body};
+use super::{Command, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
 use crate::crypto::Cipher;
 
@@ -37,6 +37,7 @@ pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
     head.bytes(&context(CIPHERS, &ciphers))
         .request(Command::Negotiate)
+        .asking_for(PAYLOAD)
 }
 
 impl Answer {

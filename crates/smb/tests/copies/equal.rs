@@ -1,0 +1,291 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+
+use wincsi_smb::{CopyOrder, CopyProgress, Failure, FileId, Name, Privacy, Share};
+
+use crate::fixture::{Fixture, MIB, at, copy, copy_watched, failure, order};
+use crate::server::soon;
+
+const READ: u8 = 8;
+const WRITE: u8 = 9;
+const IOCTL: u8 = 11;
+
+#[test]
+fn a_copy_equals_its_source() {
+    let fixture = Fixture::with_each_kind();
+    for (name, size) in [("1", MIB), ("16", 16 * MIB), ("17", 17 * MIB)] {
+        for (edge, size) in [("below", size - 1), ("at", size), ("above", size + 1)] {
+            fixture.file(&format!("nested/{name}-{edge}"), size);
+        }
+    }
+    let before = fs::metadata(fixture.samba.root().join("victim/precious")).unwrap();
+    for (share, privacy, has_copies) in [
+        ("plain", Privacy::Offered, true),
+        ("plain", Privacy::Required, true),
+        ("encrypted", Privacy::Offered, true),
+        ("plain", Privacy::Offered, false),
+        ("encrypted", Privacy::Required, false),
+    ] {
+        fixture.clear();
+        let mut share = fixture.samba.open(share, privacy);
+        if !has_copies {
+            share.without_server_copies();
+        }
+        let done = copy(&mut share).unwrap();
+        fixture.assert_equal(&format!("{privacy:?} {has_copies}"));
+        assert_eq!((done.entries, done.unproved), (30, 0));
+        let sum = 3 * (1 + 16 + 17) * MIB;
+        assert!(done.bytes == done.written && done.bytes > u64::try_from(sum).unwrap());
+        // Only what is asked for on this connection ends there.
+        assert_eq!(
+            share.stat(&at("v"), soon()).unwrap(),
+            order(&mut share).unwrap().source_id
+        );
+    }
+    // Of a link to a file, the file is copied.
+    let copied = fs::symlink_metadata(fixture.target().join("link")).unwrap();
+    assert!(copied.is_file() && copied.ino() != before.ino());
+}
+
+/// The server says what a file's times and attributes are, where it keeps each of them.
+#[test]
+fn times_of_creation_are_those_of_the_source() {
+    let fixture = Fixture::new("store dos attributes = yes\n");
+    fixture.folder("d");
+    fixture.file("small", 9);
+    fixture.file("large", MIB);
+    let mut share = fixture.open();
+    let list = |share: &mut wincsi_smb::RemoteShare, folder| {
+        let mut entries = share.list(&at(folder), 9, soon()).unwrap().entries;
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let basics = entries.into_iter().map(|entry| (entry.name, entry.basic));
+        basics.collect::<Vec<_>>()
+    };
+    let mut source = list(&mut share, "v");
+    copy(&mut share).unwrap();
+    let mut target = list(&mut share, "copies/c");
+    // Who lists a folder accesses it.
+    source[0].1.accessed = 0;
+    target[0].1.accessed = 0;
+    assert_eq!(source, target);
+    assert_ne!(source[1].1.accessed, 0);
+    let [source, target] = ["", "copies"].map(|folder| list(&mut share, folder));
+    let source = source
+        .into_iter()
+        .find(|(name, _)| *name == Name::new("v").unwrap());
+    assert_eq!(source.unwrap().1.created, target[0].1.created);
+}
+
+#[test]
+fn a_repeated_copy_reads_and_writes_no_content() {
+    let fixture = Fixture::with_each_kind();
+    let first = copy(&mut fixture.open()).unwrap();
+    let (mut share, commands) = fixture.recorded();
+    let second = copy(&mut share).unwrap();
+    assert_eq!((second.entries, second.bytes), (first.entries, first.bytes));
+    assert_eq!(second.written, 0);
+    let commands: BTreeSet<u8> = commands.lock().unwrap().iter().copied().collect();
+    assert!(
+        [READ, WRITE, IOCTL]
+            .iter()
+            .all(|command| !commands.contains(command))
+    );
+    fixture.assert_equal("repeated");
+}
+
+#[test]
+fn only_large_files_are_copied_by_the_server() {
+    for (has_copies, size, used) in [
+        (true, 65_536, [READ, WRITE].as_slice()),
+        (true, 65_537, &[IOCTL]),
+        (false, 65_537, &[READ, WRITE]),
+    ] {
+        let fixture = Fixture::new("");
+        fixture.file("f", size);
+        let (mut share, commands) = fixture.recorded();
+        if !has_copies {
+            share.without_server_copies();
+        }
+        copy(&mut share).unwrap();
+        fixture.assert_equal("one file");
+        let commands = commands.lock().unwrap().clone();
+        let found: BTreeSet<u8> = commands
+            .into_iter()
+            .filter(|c| (READ..=IOCTL).contains(c))
+            .collect();
+        assert_eq!(
+            found,
+            used.iter().copied().collect::<BTreeSet<_>>(),
+            "{size}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_tells_how_far_it_is_and_can_be_stopped() {
+    let fixture = Fixture::with_each_kind();
+    let mut seen = Vec::<CopyProgress>::new();
+    let done = copy_watched(&mut fixture.open(), |progress| {
+        seen.push(*progress);
+        ControlFlow::Continue(())
+    });
+    let done = done.unwrap();
+    let begin = seen.iter().position(|now| now.space.is_some()).unwrap();
+    let space = seen[begin].space.unwrap();
+    assert!(space.free > 0 && space.free <= space.total);
+    let (sum, last) = (seen[begin], seen[seen.len() - 1]);
+    assert_eq!((sum.of_entries, sum.of_bytes), (done.entries, done.bytes));
+    assert_eq!((sum.entries, sum.bytes, sum.written), (0, 0, 0));
+    assert_eq!(
+        (last.entries, last.bytes, last.written),
+        (done.entries, done.bytes, done.written)
+    );
+    assert!(
+        seen.windows(2)
+            .all(|w| w[0].written <= w[1].written && w[0].of_bytes <= w[1].of_bytes)
+    );
+
+    for number in 0..seen.len() {
+        fixture.clear();
+        let mut share = fixture.open();
+        let mut calls = 0;
+        let stopped = copy_watched(&mut share, |_| {
+            calls += 1;
+            match calls > number {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(failure(stopped), Failure::Stopped, "{number}");
+        if number <= begin {
+            assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+        }
+        // The same connection goes on, and nothing of the copy is open any more.
+        copy(&mut share).unwrap();
+        fixture.assert_equal(&format!("stopped at {number}"));
+    }
+}
+
+#[test]
+fn what_cannot_be_copied_is_named_before_a_byte() {
+    let fixture = Fixture::new("");
+    let mut share = fixture.open();
+    fixture.file("before", 9);
+    fixture.folder("d/deeper/deepest");
+    fixture.file("d/Data", 9);
+    fixture.file("d/data", 9);
+    let wrong = copy(&mut share).unwrap_err();
+    let Failure::SameName { first, second } = &wrong.failure else {
+        panic!("{wrong}");
+    };
+    assert_eq!(
+        BTreeSet::from([first.as_str(), second]),
+        BTreeSet::from(["Data", "data"])
+    );
+    assert!(wrong.object.ends_with(r"\v\d"), "{wrong}");
+    fs::remove_file(fixture.source().join("d/Data")).unwrap();
+
+    let right = order(&mut share).unwrap();
+    let id = FileId(right.source_id.0 + 1_000);
+    for (order, expected) in [
+        (
+            CopyOrder {
+                depth: 2,
+                ..right.clone()
+            },
+            Failure::Limit(2),
+        ),
+        (
+            CopyOrder {
+                source: at("none"),
+                ..right.clone()
+            },
+            Failure::NotFound,
+        ),
+        (
+            CopyOrder {
+                source: at(""),
+                ..right.clone()
+            },
+            Failure::IsAFolder,
+        ),
+        (
+            CopyOrder {
+                source_share: Name::new("none").unwrap(),
+                ..right.clone()
+            },
+            Failure::NoSuchShare,
+        ),
+        (
+            CopyOrder {
+                source_id: id,
+                ..right.clone()
+            },
+            Failure::Changed {
+                expected: id,
+                found: right.source_id,
+            },
+        ),
+        (
+            CopyOrder {
+                target_id: id,
+                ..right.clone()
+            },
+            Failure::Changed {
+                expected: id,
+                found: right.target_id,
+            },
+        ),
+    ] {
+        let refused = failure(share.copy(&order, &mut |_| ControlFlow::Continue(())));
+        assert_eq!(refused, expected);
+        assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+    }
+    copy(&mut share).unwrap();
+    fixture.assert_equal("in the end");
+}
+
+/// The user of the tests may be root, to whom the disk denies nothing: so the share does.
+#[test]
+fn an_entry_without_a_right_is_named() {
+    let fixture = Fixture::new("");
+    let mut share = fixture.samba.open("readers", Privacy::Offered);
+    let denied = copy(&mut share).unwrap_err();
+    assert_eq!(denied.failure, Failure::Denied);
+    assert!(denied.object.ends_with(r"\copies\c"), "{denied}");
+}
+
+/// A lock that is held by way of the other share ends with the connection of both.
+#[test]
+fn shares_beside_each_other_have_one_connection() {
+    let fixture = Fixture::new("");
+    let mut share = fixture.open();
+    let mut beside = share
+        .beside(&Name::new("encrypted").unwrap(), soon())
+        .unwrap();
+    let lock = beside.lock(&at("lock"), soon()).unwrap();
+    drop(share);
+    let mut other = fixture.open();
+    assert_eq!(failure(other.lock(&at("lock"), soon())), Failure::InUse);
+    beside.stat(&at("v"), soon()).unwrap();
+    beside.close(lock, soon()).unwrap();
+    let missing = beside
+        .beside(&Name::new("none").unwrap(), soon())
+        .err()
+        .unwrap();
+    assert_eq!(missing.failure, Failure::NoSuchShare);
+    beside.stat(&at("v"), soon()).unwrap();
+
+    let lock = other.lock(&at("lock"), soon()).unwrap();
+    let space = other.space(&at(""), soon()).unwrap();
+    assert!(space.free > 0 && space.free <= space.total);
+    let _ = lock;
+    // Dropped before, it is closed before the next request of the connection.
+    let mut inner = other.beside(&Name::new("plain").unwrap(), soon()).unwrap();
+    let inner_lock = inner.lock(&at("inner"), soon()).unwrap();
+    drop((inner_lock, inner));
+    other.stat(&at("v"), soon()).unwrap();
+    fixture.open().lock(&at("inner"), soon()).unwrap();
+}
