@@ -84,8 +84,10 @@ impl Cloning<'_> {
             check(self.volume, &record)?;
             self.volumes.remember(self.volume);
             self.is_begun = record.is_of_half_clone();
-            self.id = record.state.held().map(|held| FileId(held.id));
-            if call.has(self.place(), self.id)? {
+            let id = record.state.held().map(|held| FileId(held.id));
+            let is_there = call.has(self.place(), id)?;
+            self.id = id.filter(|_| self.is_begun);
+            if is_there {
                 return match self.is_begun {
                     // An earlier call ended after it had moved the copy.
                     true => self.finish(call),
@@ -145,7 +147,12 @@ impl Cloning<'_> {
             Ok(())
         });
         self.is_begun = is_begun;
-        done
+        done?;
+        match call.is_clean {
+            true => Ok(()),
+            // It ends with the connection: others would wait for it as long as the copy takes.
+            false => Err(Error::Busy(format!("{} stays locked", call.base))),
+        }
     }
 
     fn expect_free(
