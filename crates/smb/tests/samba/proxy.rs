@@ -35,7 +35,8 @@ pub(crate) fn between(server: u16, attack: Attack) -> (u16, Arc<Mutex<usize>>) {
         let (client, _) = listener.accept().unwrap();
         let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
         // Else several messages at once wait for their receipts.
-        [&client, &server].map(|stream| stream.set_nodelay(true).unwrap());
+        client.set_nodelay(true).unwrap();
+        server.set_nodelay(true).unwrap();
         let attack = Arc::new(Mutex::new(attack));
         let pairs = [
             (
