@@ -19,8 +19,8 @@ use crate::fixture::{
 use crate::proxy::{Attack, From, Instead, between, unchanged};
 use crate::server::{Samba, soon};
 
-/// What happens to a source, or to the share, at some moment.
-type Change = fn(&Samba);
+/// What happens to a source at some moment.
+type Change = fn(&Path);
 
 /// More than one message carries.
 const LARGE: usize = 3 << 20;
@@ -89,17 +89,17 @@ fn a_clone_takes_no_folder_that_came_meanwhile() {
 
 /// Changes of the source between a cut and the repeat.
 const CHANGES: [Change; 6] = [
-    |it| fs::write(at(it, "data/small"), [7; 5000]).unwrap(),
-    |it| fs::write(at(it, "data/large"), b"short").unwrap(),
-    |it| fs::remove_dir_all(at(it, "data/a")).unwrap(),
-    |it| fs::write(at(it, "data/new"), b"new").unwrap(),
+    |it| fs::write(it.join("small"), [7; 5000]).unwrap(),
+    |it| fs::write(it.join("large"), b"short").unwrap(),
+    |it| fs::remove_dir_all(it.join("a")).unwrap(),
+    |it| fs::write(it.join("new"), b"new").unwrap(),
     |it| {
-        fs::remove_file(at(it, "data/small")).unwrap();
-        put(it, "data/small");
+        fs::remove_file(it.join("small")).unwrap();
+        fs::create_dir_all(it.join("small/sub")).unwrap();
     },
     |it| {
-        fs::remove_dir_all(at(it, "data/a")).unwrap();
-        fs::write(at(it, "data/a"), b"a file now").unwrap();
+        fs::remove_dir_all(it.join("a")).unwrap();
+        fs::write(it.join("a"), b"a file now").unwrap();
     },
 ];
 
@@ -111,7 +111,7 @@ fn a_repeated_clone_is_of_what_the_source_has_then() {
         if at(samba, "new").exists() {
             return;
         }
-        CHANGES[number % CHANGES.len()](samba);
+        CHANGES[number % CHANGES.len()](&at(samba, "data"));
         self::clone(controller, clone).unwrap();
         assert!(is_equal(samba), "{number}");
         fs::remove_dir_all(at(samba, "data")).unwrap();
@@ -124,9 +124,9 @@ fn a_repeated_clone_is_of_what_the_source_has_then() {
 /// While the copy runs: it ends, or says why not, and then has left nothing.
 #[test]
 fn a_source_that_changes_meanwhile_is_no_mixture() {
-    let link = |it: &Samba| {
-        let _ = fs::remove_file(at(it, "data/a/b/z"));
-        let _ = symlink(at(it, "victim"), at(it, "data/a/b/z"));
+    let link = |it: &Path| {
+        let _ = fs::remove_file(it.join("a/b/z"));
+        let _ = symlink(it.with_file_name("victim"), it.join("a/b/z"));
     };
     let (samba, clone) = scene(fill);
     put(&samba, "victim");
@@ -135,20 +135,16 @@ fn a_source_that_changes_meanwhile_is_no_mixture() {
         let changes = CHANGES.iter().copied().chain([link as Change]);
         let change = changes.cycle().nth(number / 3).unwrap();
         let changed = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&changed);
-        let (hold, attack) = held(move |n| {
-            flag.fetch_or(n == number, Ordering::Relaxed);
-            n == number
-        });
-        let (port, _) = between(samba.port(), attack);
-        let result = thread::scope(|scope| {
-            let call = scope.spawn(|| Controller::new(port).clone_by(&clone, soon()));
-            if hold.reached.recv().is_ok() {
-                change(&samba);
+        let (flag, source) = (Arc::clone(&changed), at(&samba, "data"));
+        let attack = move |from, n, message: &[u8]| {
+            if (from, n) == (From::Client, number) {
+                flag.store(true, Ordering::Relaxed);
+                change(&source);
             }
-            drop(hold);
-            call.join().unwrap()
-        });
+            unchanged(message)
+        };
+        let (port, _) = between(samba.port(), Box::new(attack));
+        let result = Controller::new(port).clone_by(&clone, soon());
         let controller = Controller::new(samba.port());
         match result {
             Ok(()) => {
