@@ -155,7 +155,7 @@ fn output(message: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{directory_answer, space_answer};
+    use super::{directory_answer, name_answer, space_answer};
     use crate::share::Space;
     use crate::vectors::{self, hex};
 
@@ -178,6 +178,18 @@ mod tests {
             (answer(100, 2)[..103].to_vec(), None),
         ] {
             assert_eq!(space_answer(&message), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_last_of_its_path() {
+        let message = include_bytes!("../../fuzz/seeds/answers/all");
+        let data: Vec<u16> = "Data".encode_utf16().collect();
+        assert_eq!(name_answer(message), Some(data));
+        for (at, byte) in [(168, 19), (168, 17), (68, 0), (64, 8)] {
+            let mut broken = message.to_vec();
+            broken[at] = byte;
+            assert_eq!(name_answer(&broken), None, "{at}: {byte}");
         }
     }
 

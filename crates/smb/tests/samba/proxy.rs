@@ -34,6 +34,9 @@ pub(crate) fn between(server: u16, attack: Attack) -> (u16, Arc<Mutex<usize>>) {
     thread::spawn(move || {
         let (client, _) = listener.accept().unwrap();
         let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+        for stream in [&client, &server] {
+            stream.set_nodelay(true).unwrap();
+        }
         let attack = Arc::new(Mutex::new(attack));
         let pairs = [
             (
