@@ -112,7 +112,10 @@ fn scene() -> (Samba, Fixture) {
     open(&root);
     if user() == "root" {
         let closed = root.ancestors().find(|above| mode(above) & 0o001 == 0);
-        assert_eq!(closed, None, "{SECOND} cannot reach the share: chmod o+x, or set TMPDIR");
+        assert_eq!(
+            closed, None,
+            "{SECOND} cannot reach the share: chmod o+x, or set TMPDIR"
+        );
     }
     (samba, Fixture::with(&[]))
 }
