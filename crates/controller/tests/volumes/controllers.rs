@@ -79,7 +79,7 @@ fn a_controller_that_hangs_keeps_others_out() {
     let (volume, other) = (volume("pvc-1", "pvc-1"), volume("pvc-2", "pvc-2"));
     let mut refused = [0, 0];
     for number in 4.. {
-        let (hold, attack) = held(After::End, move |n| n == number);
+        let (hold, attack) = held(|_| Instead::End, move |n| n == number);
         let (port, _) = between(samba.port(), attack);
         let done = thread::scope(|scope| {
             let hanging = scope.spawn(|| Controller::new(port).create(&volume));
@@ -112,7 +112,7 @@ fn a_long_delete_goes_on_and_is_joined() {
     let volume = volume("pvc-1", "data");
     fill(&samba, &volume);
     let [moved, lock] = ["deleted/pvc-1", "lock"].map(|name| at(&samba, ".wincsi").join(name));
-    let (hold, attack) = held(After::GoOn, move |_| moved.exists() && !lock.exists());
+    let (hold, attack) = held(unchanged, move |_| moved.exists() && !lock.exists());
     let slow = controller.through(between(samba.port(), attack).0);
     let short = || Instant::now() + Duration::from_millis(100);
     thread::scope(|scope| {
@@ -207,15 +207,11 @@ struct Hold {
     _go_on: Sender<()>,
 }
 
-/// What becomes of a message that was held.
-#[derive(Clone, Copy)]
-enum After {
-    End,
-    GoOn,
-}
-
-/// Holds the first request of which this is true.
-fn held(after: After, mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
+/// Holds the first request of which this is true. Afterwards it goes on, or something else does.
+fn held(
+    after: fn(&[u8]) -> Instead,
+    mut when: impl FnMut(usize) -> bool + Send + 'static,
+) -> (Hold, Attack) {
     let (reach, reached) = mpsc::channel();
     let (go_on, waits) = mpsc::channel::<()>();
     let mut held = Some(reach);
@@ -223,9 +219,7 @@ fn held(after: After, mut when: impl FnMut(usize) -> bool + Send + 'static) -> (
         if from == From::Client && held.is_some() && when(n) {
             let _ = held.take().map(|reach| reach.send(()));
             let _ = waits.recv();
-            if let After::End = after {
-                return Instead::End;
-            }
+            return after(message);
         }
         unchanged(message)
     };

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketType};
 use wincsi_smb::{Failure, Operation, Privacy, Share};
 
-use crate::operations::at;
+use crate::operations::{at, put};
 use crate::server::{PASSWORD, Samba, open, soon, user};
 
 const LOGON_FAILURE: u32 = 0xC000_006D;
@@ -87,9 +87,7 @@ fn each_cipher_of_ours_is_enough() {
                 continue;
             }
             let mut share = opened.unwrap();
-            let file = share.create(&at("file"), b"secret", soon()).unwrap();
-            let id = file.id;
-            share.place(file, &at("file"), soon()).unwrap();
+            let id = put(&mut share, "file", b"secret");
             assert_eq!(share.read(&at("file"), soon()).unwrap(), b"secret");
             share.remove(&at("file"), id, soon()).unwrap();
         }
