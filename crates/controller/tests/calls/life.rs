@@ -234,6 +234,33 @@ fn a_connection_serves_one_login_until_it_ends() {
     }
 }
 
+/// There are more than a call has the time to ask.
+#[test]
+fn of_silent_connections_one_is_asked() {
+    const IDLE: usize = 8;
+    let samba = Samba::start();
+    let (relay, port) = Relay::to(samba.port());
+    let fixture = Fixture::with(&[]);
+    // Each call has a connection of its own, as none of them gets further.
+    relay.silence(IDLE);
+    thread::scope(|scope| {
+        for number in 0..IDLE {
+            let wanted = request(&format!("pvc-{number}"), port);
+            let fixture = &fixture;
+            scope.spawn(move || fixture.create(&wanted).unwrap());
+        }
+        while relay.connections() < IDLE {
+            thread::yield_now();
+        }
+        relay.silence(0);
+    });
+    relay.silence(IDLE);
+    let left = Duration::from_secs(12);
+    let created = fixture.call_within::<CreateVolume>(&request("pvc-0", port), left);
+    created.unwrap();
+    assert_eq!(relay.connections(), IDLE + 1);
+}
+
 #[test]
 fn no_message_after_the_logon_is_plain() {
     let samba = Samba::start();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::SystemTime;
 
 use transport::Code;
 use wincsi_controller::volumes::{Created, Deleted, Left, Policy, Unrecorded};
@@ -169,6 +170,21 @@ fn an_unreadable_record_stops_the_deletes_beside_it() {
     for volume in [&mine, &other] {
         assert_eq!(delete(&controller, &gone(volume)).unwrap(), Deleted::Gone);
     }
+}
+
+/// Samba then lists nothing that changed within the last hour: no record.
+#[test]
+fn a_list_without_the_own_record_proves_nothing() {
+    let samba = Samba::with("hide new files timeout = 3600");
+    let controller = Controller::new(samba.port());
+    let (mine, other) = (volume("pvc-1", "data"), volume("pvc-2", "DATA"));
+    fill(&samba, &mine);
+    let folder = fs::File::open(at(&samba, "data")).unwrap();
+    folder.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(create(&controller, &other).unwrap(), Created::Found);
+    let error = blocked(&controller, &gone(&mine));
+    assert!(error.contains("does not list"), "{error}");
+    assert!(at(&samba, "data/sub/file").exists());
 }
 
 #[test]

@@ -19,6 +19,17 @@ const RULES: [Unrecorded; 3] = [
     Unrecorded::Delete,
 ];
 
+/// It has room for the record that a create writes first, and none for its second.
+#[test]
+fn a_full_disk_is_told() {
+    let samba = Samba::on_disk(4_096);
+    let controller = Controller::new(samba.port());
+    let volume = volume("pvc-1", "data");
+    refused(&controller, &volume, Code::ResourceExhausted);
+    let left = samba.client("recurse; ls");
+    assert!(!left.contains("data") && !left.contains("pvc-1"), "{left}");
+}
+
 #[test]
 fn names_that_servers_may_fold_have_their_own_records() {
     let (samba, controller) = start();
