@@ -321,6 +321,6 @@ fn the_folder_of_records_is_hidden() {
     made.unwrap();
     let text = samba.client("allinfo .wincsi; allinfo pvc-1");
     let attributes = text.lines().filter(|line| line.starts_with("attributes"));
-    let attributes: Vec<_> = attributes.collect();
-    assert_eq!(attributes, ["attributes: HD (12)", "attributes: D (10)"]);
+    let expected = ["attributes: HD (12)", "attributes: D (10)"];
+    assert_eq!(Vec::from_iter(attributes), expected);
 }

@@ -95,6 +95,7 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             make_victim(&samba);
             fill(&samba, &volume);
             fs::write(root.join("data/sub/other"), b"x").unwrap();
+            fs::create_dir_all(root.join("data/sub/inner/deep")).unwrap();
             let here = root.clone();
             let attack = one((From::Client, number), move |message| {
                 // Samba may be removing it just now, for the message before.
@@ -106,6 +107,10 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             let (port, count) = between(samba.port(), attack);
             let done = Controller::new(port).delete(&gone(&volume));
             assert!(is_whole(&samba), "{place} {number}: {done:?}");
+            // The last swap is of a folder that is being removed: then Samba removes the link itself.
+            let is_gone = place != "data" && entries(&samba, ".wincsi/deleted").is_empty();
+            let is_swapped = at(&samba, "away").exists();
+            assert!(done.is_err() || is_gone || !is_swapped, "{place} {number}");
             if *count.lock().unwrap() <= number {
                 assert_eq!(done.unwrap(), Deleted::Gone);
                 break;

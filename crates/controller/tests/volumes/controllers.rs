@@ -9,7 +9,8 @@ use transport::Code;
 use wincsi_controller::volumes::{Created, Deleted, Error, Left};
 
 use crate::fixture::{
-    Controller, archive, at, create, creating, delete, entries, fill, gone, keep, start, volume,
+    Controller, Port, archive, at, create, creating, delete, entries, fill, gone, keep, start,
+    volume,
 };
 use crate::proxy::{Attack, From, Instead, between, unchanged};
 use crate::server::Samba;
@@ -83,7 +84,7 @@ fn a_controller_that_hangs_keeps_others_out() {
         let (port, _) = between(samba.port(), attack);
         let done = thread::scope(|scope| {
             let hanging = scope.spawn(|| Controller::new(port).create(&volume));
-            let is_held = hold.reached.recv().is_ok();
+            let is_held = hold.0.recv().is_ok();
             let direct = Controller::new(samba.port());
             // The volume's lock is refused at once, the base folder's at the deadline.
             for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
@@ -113,13 +114,13 @@ fn a_long_delete_goes_on_and_is_joined() {
     fill(&samba, &volume);
     let [moved, lock] = ["deleted/pvc-1", "lock"].map(|name| at(&samba, ".wincsi").join(name));
     let (hold, attack) = held(unchanged, move |_| moved.exists() && !lock.exists());
-    let slow = controller.through(between(samba.port(), attack).0);
+    let slow = controller.with(Port::plain(between(samba.port(), attack).0));
     let short = || Instant::now() + Duration::from_millis(100);
     thread::scope(|scope| {
         let by = Instant::now() + Duration::from_secs(3);
         let (slow, volume) = (&slow, &volume);
         let first = scope.spawn(move || slow.delete_by(&gone(volume), by));
-        hold.reached.recv().unwrap();
+        hold.0.recv().unwrap();
         let error = first.join().unwrap().unwrap_err();
         assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
     });
@@ -177,7 +178,7 @@ fn requests_are_bounded_with_5000_volumes() {
     ];
     for (number, (controller, most, call)) in rows.into_iter().enumerate() {
         let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));
-        call(&controller.through(port));
+        call(&controller.with(Port::plain(port)));
         let count = *count.lock().unwrap();
         assert!(count < most, "call {number}: {count} requests");
     }
@@ -199,13 +200,8 @@ fn write_records(samba: &Samba) {
     }
 }
 
-/// What a message's end waits for.
-struct Hold {
-    /// Has a word once a message is held.
-    reached: Receiver<()>,
-    /// The message goes on when this is dropped.
-    _go_on: Sender<()>,
-}
+/// The first has a word once a message is held, which goes on when the second is dropped.
+type Hold = (Receiver<()>, Sender<()>);
 
 /// Holds the first request of which this is true. Afterwards it goes on, or something else does.
 fn held(
@@ -223,9 +219,5 @@ fn held(
         }
         unchanged(message)
     };
-    let hold = Hold {
-        reached,
-        _go_on: go_on,
-    };
-    (hold, Box::new(attack))
+    ((reached, go_on), Box::new(attack))
 }

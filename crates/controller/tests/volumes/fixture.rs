@@ -84,11 +84,6 @@ impl Controller {
         }
     }
 
-    /// The same process, through a man in the middle.
-    pub(crate) fn through(&self, port: u16) -> Self {
-        self.with(Port::plain(port))
-    }
-
     pub(crate) fn create(&self, volume: &Create) -> Result<Created, Error> {
         self.create_by(volume, soon())
     }

@@ -169,11 +169,11 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
 
 fn program(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin")])
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let found = folders
         .map(|folder| folder.join(name))
-        .find(|program| program.is_file())
-        .unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
+        .find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
 }
 
 impl Port {
