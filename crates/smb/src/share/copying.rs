@@ -375,7 +375,7 @@ impl Present {
     /// Whether its name is another one in its case alone: the server took it for that of the path.
     pub(crate) fn is_other_than(&self, name: &Name) -> bool {
         let is_other = |found: &[u16]| {
-            found != name.units() && name::upper(found) == name::upper(name.units())
+            found != name.units() && name::upper(&String::from_utf16_lossy(found)) == name.folded()
         };
         self.name.as_deref().is_some_and(is_other)
     }

@@ -27,7 +27,7 @@ fn no_link_is_followed() {
             assert_eq!(refused.failure, Failure::Link, "{what}");
             assert!(fixture.is_victim_whole(), "{what}");
             let is_empty = fs::read_dir(fixture.target()).unwrap().next().is_none();
-            assert!(place == "copies/c/nested" || is_empty, "{what}");
+            assert!(is_empty || place.starts_with("copies/c"), "{what}");
         }
     }
 }
