@@ -43,13 +43,12 @@ mod tests {
 
     #[test]
     fn each_failure_of_a_share_has_its_code() {
-        let lost = || Failure::Lost(String::new());
         // IO_TIMEOUT, MEDIA_WRITE_PROTECTED
         let (slow, read_only) = (0xC000_00B5, 0xC000_00A2);
         for (operation, failure, code) in [
             (MakeFolder, Failure::Denied, Code::PermissionDenied),
             (Create, Failure::Full, Code::ResourceExhausted),
-            (Create, lost(), Code::Unavailable),
+            (Create, Failure::Lost(String::new()), Code::Unavailable),
             (Create, Failure::Status(slow), Code::Unavailable),
             (Create, Failure::Status(read_only), Code::PermissionDenied),
             (LogOn, Failure::Anonymous, Code::Unauthenticated),

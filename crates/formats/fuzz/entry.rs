@@ -110,10 +110,8 @@ pub(crate) fn location(data: &[u8]) {
 
 /// A list of texts. What is read and written again is the beginning of the block.
 pub(crate) fn multi_string(data: &[u8]) {
-    let pairs = data.chunks_exact(2);
-    let block: Vec<_> = pairs
-        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
-        .collect();
+    let (pairs, _) = data.as_chunks();
+    let block: Vec<_> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
     let Ok(texts) = multi_string::texts(&block) else {
         return;
     };

@@ -122,8 +122,9 @@ mod tests {
             let bytes = u32::try_from(name.len() * 2).unwrap();
             entry[NAME_LENGTH..NAME_LENGTH + 4].copy_from_slice(&bytes.to_le_bytes());
             entry[form.id..][..form.id_length].copy_from_slice(&id[..form.id_length]);
-            for (unit, place) in name.iter().zip(entry[form.name..].chunks_exact_mut(2)) {
-                place.copy_from_slice(&unit.to_le_bytes());
+            let (places, _) = entry[form.name..].as_chunks_mut();
+            for (unit, place) in name.iter().zip(places) {
+                *place = unit.to_le_bytes();
             }
             block.extend(entry);
         }

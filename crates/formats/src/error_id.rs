@@ -34,14 +34,13 @@ impl ErrorId {
 /// Zero is no failure.
 fn decimal(digits: &str) -> Option<u32> {
     let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
-    Some(digits).filter(|_| is_plain)?.parse().ok()
+    is_plain.then(|| digits.parse().ok())?
 }
 
 fn hexadecimal(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x")?;
     let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let digits = Some(digits).filter(|_| is_plain)?;
-    u32::from_str_radix(digits, 16).ok()
+    is_plain.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 /// <https://learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result>,

@@ -270,9 +270,8 @@ fn names(tag: Tag, data: &[u8], path: usize) -> Result<Names, ReparseError> {
 }
 
 fn decode(tag: Tag, bytes: &[u8]) -> Result<String, ReparseError> {
-    let units = bytes
-        .chunks_exact(2)
-        .map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    let (pairs, _) = bytes.as_chunks();
+    let units = pairs.iter().map(|pair| u16::from_le_bytes(*pair));
     let text = char::decode_utf16(units)
         .collect::<Result<String, _>>()
         .map_err(|_| ReparseError::Text { tag })?;

@@ -9,10 +9,6 @@ pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> 
     slice(bytes, at, N)?.try_into().ok()
 }
 
-pub(crate) fn u8_at(bytes: &[u8], at: usize) -> Option<u8> {
-    bytes.get(at).copied()
-}
-
 pub(crate) fn u16_le(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_le_bytes)
 }
@@ -48,10 +44,6 @@ pub(crate) fn utf16(text: &str) -> Vec<u8> {
 pub(crate) struct Out(Vec<u8>);
 
 impl Out {
-    pub(crate) fn u8(self, n: u8) -> Self {
-        self.bytes(&[n])
-    }
-
     pub(crate) fn u16(self, n: u16) -> Self {
         self.bytes(&n.to_le_bytes())
     }

@@ -32,15 +32,10 @@ pub(crate) fn failure(status: u32) -> Failure {
             "the server ended the session, status 0x{status:08X}"
         )),
         0x8000_002D => Failure::Link, // STOPPED_ON_SYMLINK
-        // NO_SUCH_USER, WRONG_PASSWORD, LOGON_FAILURE to ACCOUNT_DISABLED, LOGON_TYPE_NOT_GRANTED,
-        // ACCOUNT_EXPIRED, PASSWORD_MUST_CHANGE, ACCOUNT_LOCKED_OUT
-        0xC000_0064
-        | 0xC000_006A
-        | 0xC000_006D..=0xC000_0072
-        | 0xC000_015B
-        | 0xC000_0193
-        | 0xC000_0224
-        | 0xC000_0234 => Failure::LogonRefused(status),
+        // NO_SUCH_USER, WRONG_PASSWORD, LOGON_FAILURE to ACCOUNT_DISABLED
+        0xC000_0064 | 0xC000_006A | 0xC000_006D..=0xC000_0072 => Failure::LogonRefused(status),
+        // LOGON_TYPE_NOT_GRANTED, ACCOUNT_EXPIRED, PASSWORD_MUST_CHANGE, ACCOUNT_LOCKED_OUT
+        0xC000_015B | 0xC000_0193 | 0xC000_0224 | 0xC000_0234 => Failure::LogonRefused(status),
         _ => Failure::Status(status),
     }
 }

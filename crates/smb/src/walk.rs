@@ -111,8 +111,8 @@ impl Walk<'_> {
         above: Option<FileId>,
     ) -> Result<Vec<Entry>> {
         let parent = path.parent().filter(|_| above.is_none());
-        let beside = Vec::from_iter(parent);
-        let listed = self.share.list_ending(path, "", PAGE, &beside, self.by)?;
+        let beside = parent.as_slice();
+        let listed = self.share.list_ending(path, "", PAGE, beside, self.by)?;
         let (listing, mut looked) = listed;
         let above = match (above, looked.pop()) {
             (Some(above), _) => above,
@@ -167,7 +167,7 @@ fn failed(failure: Failure, path: &SharePath) -> crate::Error {
 mod tests {
     use std::time::Instant;
 
-    use super::{Limits, remove_content};
+    use super::{Limits, Removed, remove_content};
     use crate::copy::{Copied, CopyOrder};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
@@ -185,7 +185,6 @@ mod tests {
     }
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
-    #[derive(Default)]
     struct Windows {
         has_no_ids: bool,
         removed: Vec<String>,
@@ -194,15 +193,16 @@ mod tests {
     #[test]
     fn a_reparse_point_is_removed_and_not_entered() {
         for (has_no_ids, unproved) in [(false, 0), (true, 2)] {
+            let removed = Vec::new();
             let mut share = Windows {
                 has_no_ids,
-                ..Windows::default()
+                removed,
             };
             let [depth, entries] = [9, 9];
             let (path, limits) = (SharePath::new("v").unwrap(), Limits { depth, entries });
             let done = remove_content(&mut share, &path, FileId(2), limits, Instant::now());
-            let removed = done.unwrap();
-            assert_eq!((removed.entries, removed.unproved), (3, unproved));
+            let entries = 3;
+            assert_eq!(done.unwrap(), Removed { entries, unproved });
             assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d"]);
         }
     }
@@ -216,7 +216,15 @@ mod tests {
             };
             let is_left = |name: &str| !self.removed.contains(&format!(r"{path}\{name}"));
             let left = all.into_iter().filter(|(name, ..)| is_left(name));
-            left.map(|(name, id, kind)| entry(name, id, kind)).collect()
+            let entry = |(name, id, kind)| Entry {
+                name: Name::new(name).unwrap(),
+                id: FileId(id),
+                kind,
+                size: 0,
+                changed: 0,
+                basic: Basic::default(),
+            };
+            left.map(entry).collect()
         }
     }
 
@@ -259,31 +267,19 @@ mod tests {
                 entries: self.entries(&path),
                 has_more: false,
             };
-            let root = |path: &SharePath| {
-                assert_eq!(path, &SharePath::root());
-                Ok(Listing {
-                    id: FileId(1),
-                    ..Listing::default()
-                })
+            assert!(beside.iter().all(|path| *path == SharePath::root()));
+            let id = FileId(1);
+            let root = Listing {
+                id,
+                ..Listing::default()
             };
-            Ok((listing, beside.iter().map(root).collect()))
+            Ok((listing, beside.iter().map(|_| Ok(root.clone())).collect()))
         }
 
         fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {
             let paths = entries.iter().map(|(path, _)| path.to_string());
             self.removed.extend(paths);
             Ok(())
-        }
-    }
-
-    fn entry(name: &str, id: u64, kind: Kind) -> Entry {
-        Entry {
-            name: Name::new(name).unwrap(),
-            id: FileId(id),
-            kind,
-            size: 0,
-            changed: 0,
-            basic: Basic::default(),
         }
     }
 }

@@ -1,18 +1,15 @@
 //! The seeds of the fuzz target, through what it asks of the crate.
 
 use std::fs;
-use std::path::Path;
 
 #[test]
 fn seeds_are_decoded() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/answers");
-    let mut seeds = 0;
-    for file in fs::read_dir(folder).unwrap() {
-        let bytes = fs::read(file.unwrap().path()).unwrap();
-        for len in 0..=bytes.len() {
-            wincsi_smb::decode_everything(&bytes[..len]);
-        }
-        seeds += 1;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/answers");
+    let files = fs::read_dir(folder).unwrap();
+    let seeds = files.map(|file| fs::read(file.unwrap().path()).unwrap());
+    let seeds = Vec::from_iter(seeds);
+    assert!(!seeds.is_empty());
+    for seed in seeds {
+        (0..=seed.len()).for_each(|len| wincsi_smb::decode_everything(&seed[..len]));
     }
-    assert!(seeds > 0, "no seeds");
 }

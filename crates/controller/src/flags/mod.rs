@@ -91,11 +91,8 @@ mod tests {
         assert_eq!(config.driver_name, "wincsi.io");
         assert!(config.requires_privacy && !config.deletes_unrecorded);
         assert_eq!(config.default_policy, "");
-        let config = read(
-            &["-default-ondelete-policy=Archive"],
-            ("WINCSI_REQUIRE_PRIVACY", "false"),
-        );
-        let config = config.unwrap();
+        let policy = "-default-ondelete-policy=Archive";
+        let config = read(&[policy], ("WINCSI_REQUIRE_PRIVACY", "false")).unwrap();
         assert_eq!(config.default_policy, "Archive");
         assert!(!config.requires_privacy);
     }
@@ -103,10 +100,7 @@ mod tests {
     #[test]
     fn what_is_refused_names_its_replacement() {
         for (argument, part) in [
-            (
-                "--default-ondelete-policy=keep",
-                "delete, retain or archive",
-            ),
+            ("--default-ondelete-policy=keep", "retain or archive"),
             ("--remove-archived-volume-path=false", "no archive is ever"),
             ("--working-mount-dir=/tmp", "mounts nothing"),
             ("--nodeid=n", "needs no id"),

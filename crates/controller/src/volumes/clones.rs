@@ -3,11 +3,12 @@
 //! The record has the id of the copy's folder before that is moved: so a repeated call knows the one that it finds in the
 //! place, and what is half made is no volume. All goes over one connection, with the locks of the volume and of its source.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{Existing, Failure, FileId, SharePath};
+use smb::{CopyOrder, Existing, Failure, FileId, SharePath};
 
-use super::call::{Call, Files, ROUND};
+use super::call::{Call, Files, LIMITS, ROUND};
 use super::create::{allow, check};
 use super::names::{fold, key, text};
 use super::place::{End, Found};
@@ -158,7 +159,7 @@ impl Cloning<'_> {
     fn expect_free(
         &self,
         call: &mut Call<'_>,
-        known: &[std::sync::Arc<Known>],
+        known: &[Arc<Known>],
         found: &Found,
     ) -> Result<(), Error> {
         allow(call, self.volume, known, found)?;
@@ -206,13 +207,13 @@ impl Cloning<'_> {
     fn copy(&self, call: &mut Call<'_>, source: &HeldSource, id: FileId) -> Result<(), Error> {
         let from = self.source.base.at(&source.path);
         let mut watched = Watched::begin(call, self.volume, &from);
-        let order = smb::CopyOrder {
+        let order = CopyOrder {
             source_share: self.source.base.share.clone(),
             source: source.path.clone(),
             source_id: source.id,
             target: self.files.copy.clone(),
             target_id: id,
-            depth: super::call::LIMITS.depth,
+            depth: LIMITS.depth,
             patience: ROUND,
         };
         let done = call

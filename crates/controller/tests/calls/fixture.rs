@@ -20,7 +20,7 @@ use wire::csi::v1::{
     ValidateVolumeCapabilitiesRequest, Volume, VolumeCapability, VolumeContentSource,
 };
 
-use crate::server::{PASSWORD, user};
+use crate::server::{PASSWORD, Samba, user};
 
 pub(crate) const UUID: &str = "0f61d5ad-6a4e-4f5d-9d6d-1b3c0c1e0f2a";
 
@@ -36,6 +36,11 @@ pub(crate) const NOWHERE: u16 = 1;
 pub(crate) struct Fixture {
     controller: Arc<Controller>,
     router: driver::kubelet::Router,
+}
+
+/// A server, and a controller with no flags.
+pub(crate) fn start() -> (Samba, Fixture) {
+    (Samba::start(), Fixture::with(&[]))
 }
 
 impl Fixture {
@@ -92,9 +97,8 @@ impl Fixture {
     ) -> Result<bool, Code> {
         let request = look(id, secrets, capability);
         let answer = self.call::<ValidateVolumeCapabilities>(&request);
-        answer
-            .map(|it| it.confirmed.is_some())
-            .map_err(|it| it.code)
+        let confirmed = answer.map(|it| it.confirmed.is_some());
+        confirmed.map_err(|it| it.code)
     }
 
     pub(crate) fn metrics(&self) -> String {
@@ -108,10 +112,7 @@ impl Fixture {
 pub(crate) fn request(name: &str, port: u16) -> CreateVolumeRequest {
     let mut wanted = CreateVolumeRequest::default();
     wanted.name = name.to_owned();
-    wanted.capacity_range = Some(CapacityRange {
-        required_bytes: 1 << 30,
-        limit_bytes: 0,
-    });
+    wanted.capacity_range = range(1 << 30, 0);
     wanted.volume_capabilities = vec![capability(&format!("port={port}"))];
     wanted.parameters = map(&[("source", "//127.0.0.1/encrypted")]);
     wanted.secrets = secrets(port);
@@ -124,6 +125,13 @@ pub(crate) fn clone_of(request: &mut CreateVolumeRequest, id: &str) {
     request.volume_content_source = Some(VolumeContentSource {
         r#type: Some(Type::Volume(VolumeSource { volume_id })),
     });
+}
+
+pub(crate) fn range(required_bytes: i64, limit_bytes: i64) -> Option<CapacityRange> {
+    Some(CapacityRange {
+        required_bytes,
+        limit_bytes,
+    })
 }
 
 pub(crate) fn look(

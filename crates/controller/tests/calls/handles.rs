@@ -22,13 +22,7 @@ const HANDLES: &[(&str, &str, &str, &str, &str)] = &[
     ("", "onDelete=retain", "#NAME##retain", "NAME", "NAME"),
     ("", "ondelete=Archive", "#NAME##Archive", "NAME", "NAME"),
     ("archive", "subDir=d3", "#d3#NAME#archive", "d3", ""),
-    (
-        "archive",
-        "onDelete=delete;subDir=d4",
-        "#d4#NAME#",
-        "d4",
-        "",
-    ),
+    ("archive", DELETE_D4, "#d4#NAME#", "d4", ""),
     ("Retain", "", "#NAME##Retain", "NAME", "NAME"),
     ("", TEMPLATES, "#space/claim-pv#NAME#", CLAIM, CLAIM),
 ];
@@ -36,6 +30,7 @@ const HANDLES: &[(&str, &str, &str, &str, &str)] = &[
 const TEMPLATES: &str = "subDir=${pvc.metadata.namespace}/${pvc.metadata.name}-\
     ${pv.metadata.name};csi.storage.k8s.io/pvc/name=claim;\
     csi.storage.k8s.io/pvc/namespace=space;csi.storage.k8s.io/pv/name=pv";
+const DELETE_D4: &str = "onDelete=delete;subDir=d4";
 const CLAIM: &str = "space/claim-pv";
 
 #[test]

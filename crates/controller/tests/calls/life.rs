@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -14,10 +13,11 @@ use wire::csi::v1::controller::CreateVolume;
 
 use crate::fixture::{
     Change, Fixture, NOWHERE, UUID, capability, folder, request, secret, secrets, set, source,
+    start,
 };
 use crate::proxy::{From, Instead, between, unchanged};
 use crate::relay::Relay;
-use crate::server::{PASSWORD, Samba, user};
+use crate::server::{Samba, user};
 
 fn code(fixture: &Fixture, wanted: &CreateVolumeRequest) -> (Code, String) {
     match fixture.create(wanted) {
@@ -47,8 +47,7 @@ const CREATES: &[(Change, Code, &str)] = &[
 
 #[test]
 fn each_failure_of_a_create_has_its_code() {
-    let samba = Samba::start();
-    let fixture = Fixture::with(&[]);
+    let (samba, fixture) = start();
     fs::write(samba.root().join("file"), "").unwrap();
     fs::create_dir_all(samba.root().join("deep/victim")).unwrap();
     symlink("deep/victim", samba.root().join("link")).unwrap();
@@ -67,8 +66,7 @@ fn each_failure_of_a_create_has_its_code() {
 
 #[test]
 fn one_name_is_one_volume() {
-    let samba = Samba::start();
-    let fixture = Fixture::with(&[]);
+    let (samba, fixture) = start();
     fs::create_dir(samba.root().join("team")).unwrap();
     let mut wanted = request("pvc-1", samba.port());
     folder(&mut wanted, "data");
@@ -149,8 +147,7 @@ const DELETES: &[(&str, Code, &str, bool)] = &[
 
 #[test]
 fn each_delete_does_what_its_row_says() {
-    let samba = Samba::start();
-    let fixture = Fixture::with(&[]);
+    let (samba, fixture) = start();
     let named = |text: &str| text.replace("UUID", &format!("pvc-{UUID}"));
     let root = samba.root();
     let before = "found foreign UUID a-UUID b-UUID deep/UUID deep/victim";
@@ -192,8 +189,7 @@ fn each_delete_does_what_its_row_says() {
 
 #[test]
 fn a_volume_is_looked_at_with_its_secret() {
-    let samba = Samba::start();
-    let fixture = Fixture::with(&[]);
+    let (samba, fixture) = start();
     let volume = fixture.create(&request("pvc-1", samba.port())).unwrap();
     let validate = |id: &str, secrets| fixture.validate(id, secrets, capability(""));
     assert_eq!(validate(&volume.volume_id, secrets(samba.port())), Ok(true));
@@ -236,6 +232,33 @@ fn a_connection_serves_one_login_until_it_ends() {
         assert_eq!(code(&fixture, &wanted).0, expected);
         assert_eq!(relay.connections(), number);
     }
+}
+
+/// There are more than a call has the time to ask.
+#[test]
+fn of_silent_connections_one_is_asked() {
+    const IDLE: usize = 8;
+    let samba = Samba::start();
+    let (relay, port) = Relay::to(samba.port());
+    let fixture = Fixture::with(&[]);
+    // Each call has a connection of its own, as none of them gets further.
+    relay.silence(IDLE);
+    thread::scope(|scope| {
+        for number in 0..IDLE {
+            let wanted = request(&format!("pvc-{number}"), port);
+            let fixture = &fixture;
+            scope.spawn(move || fixture.create(&wanted).unwrap());
+        }
+        while relay.connections() < IDLE {
+            thread::yield_now();
+        }
+        relay.silence(0);
+    });
+    relay.silence(IDLE);
+    let left = Duration::from_secs(12);
+    let created = fixture.call_within::<CreateVolume>(&request("pvc-0", port), left);
+    created.unwrap();
+    assert_eq!(relay.connections(), IDLE + 1);
 }
 
 #[test]
@@ -296,13 +319,8 @@ fn the_folder_of_records_is_hidden() {
     let samba = Samba::with("hide dot files = no\nstore dos attributes = yes");
     let made = Fixture::with(&[]).create(&request("pvc-1", samba.port()));
     made.unwrap();
-    let output = Command::new("smbclient")
-        .args(["//127.0.0.1/plain", &format!("--port={}", samba.port())])
-        .arg(format!("--user={}%{PASSWORD}", user()))
-        .arg("--command=allinfo .wincsi; allinfo pvc-1")
-        .output();
-    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let text = samba.client("allinfo .wincsi; allinfo pvc-1");
     let attributes = text.lines().filter(|line| line.starts_with("attributes"));
-    let attributes: Vec<_> = attributes.collect();
-    assert_eq!(attributes, ["attributes: HD (12)", "attributes: D (10)"]);
+    let expected = ["attributes: HD (12)", "attributes: D (10)"];
+    assert_eq!(Vec::from_iter(attributes), expected);
 }

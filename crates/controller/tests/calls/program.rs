@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -111,25 +110,19 @@ impl Drop for Program {
 fn a_claims_folder_comes_and_goes() {
     let samba = Samba::start();
     let program = Program::start();
-    let info = program
-        .call::<GetPluginInfo>(&GetPluginInfoRequest {})
-        .unwrap();
-    assert_eq!(info.name, "wincsi.io");
+    let info = program.call::<GetPluginInfo>(&GetPluginInfoRequest {});
+    assert_eq!(info.unwrap().name, "wincsi.io");
     let probed = program.call::<Probe>(&ProbeRequest {}).unwrap();
     assert_eq!(probed.ready, Some(true));
     let announced = program.call::<GetPluginCapabilities>(&GetPluginCapabilitiesRequest {});
-    let types = announced
-        .unwrap()
-        .capabilities
-        .into_iter()
-        .filter_map(|it| it.r#type);
+    let all = announced.unwrap().capabilities.into_iter();
+    let types = all.filter_map(|it| it.r#type);
     let types: Vec<_> = types.map(|it| matches!(it, Type::Service(_))).collect();
     assert_eq!(types, [false, true], "expansion, and a controller");
 
-    let made = program
-        .call::<CreateVolume>(&request("pvc-1", samba.port()))
-        .unwrap();
-    let folder: PathBuf = samba.root().join("pvc-1");
+    let wanted = request("pvc-1", samba.port());
+    let made = program.call::<CreateVolume>(&wanted).unwrap();
+    let folder = samba.root().join("pvc-1");
     fs::write(folder.join("data"), "data").unwrap();
     let delete = DeleteVolumeRequest {
         volume_id: made.volume.unwrap().volume_id,
@@ -151,12 +144,8 @@ fn a_claims_folder_comes_and_goes() {
         assert!(page.contains(line), "{line} in {page}");
     }
     let log = program.end();
-    for line in [
-        "CreateVolume: OK",
-        "volume=\"pvc-1\"",
-        "source=\"//127.0.0.1/encrypted\"",
-        "stopped",
-    ] {
+    let source = "source=\"//127.0.0.1/encrypted\"";
+    for line in ["CreateVolume: OK", "volume=\"pvc-1\"", source, "stopped"] {
         assert!(log.contains(line), "{line} in {log}");
     }
 }

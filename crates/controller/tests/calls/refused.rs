@@ -3,17 +3,15 @@
 use std::time::{Duration, Instant};
 
 use transport::Code;
+use wire::csi::v1::VolumeContentSource;
 use wire::csi::v1::controller::{ControllerExpandVolume, ControllerGetCapabilities, CreateVolume};
 use wire::csi::v1::volume_capability::{AccessType, BlockVolume};
 use wire::csi::v1::volume_content_source::{self, SnapshotSource};
-use wire::csi::v1::{
-    CapacityRange, ControllerGetCapabilitiesRequest, CreateVolumeRequest, VolumeCapability,
-    VolumeContentSource,
-};
+use wire::csi::v1::{ControllerGetCapabilitiesRequest, CreateVolumeRequest, VolumeCapability};
 
 use crate::fixture::{
-    Change, Fixture, NOWHERE, UUID, capability, clone_of, growth, map, request, secret, secrets,
-    set,
+    Change, Fixture, NOWHERE, UUID, capability, clone_of, growth, map, range, request, secret,
+    secrets, set,
 };
 
 /// What is changed in a request, and a part of the text that refuses it.
@@ -22,13 +20,16 @@ const CREATES: &[(Change, &str)] = &[
     (|it| it.name.push('#'), "'#'"),
     (|it| it.name.push_str("/b"), "separator"),
     (|it| it.name.push('.'), "the path of a share"),
-    (|it| capabilities(it, vec![]), "capability is missing"),
-    (|it| capabilities(it, vec![block()]), "volumeMode"),
+    (|it| it.volume_capabilities.clear(), "capability is missing"),
+    (|it| it.volume_capabilities = vec![block()], "volumeMode"),
     (snapshot, "snapshot"),
     (nothing, "content source"),
     (bare_clone, "a clone needs a Secret"),
     (|it| set(it, "subDirr", "x"), "\"subDirr\""),
-    (|it| attributes(it, &[("iops", "1")]), "\"iops\""),
+    (
+        |it| it.mutable_parameters = map(&[("iops", "1")]),
+        "\"iops\"",
+    ),
     (|it| set(it, "Source", "//a/b"), "twice"),
     (|it| it.parameters.clear(), "source is missing"),
     (|it| set(it, "onDelete", "keep"), "\"keep\""),
@@ -38,7 +39,7 @@ const CREATES: &[(Change, &str)] = &[
     (|it| secret(it, "username", "a\0b"), "of username"),
     (|it| options(it, "vers=3.1.1"), "port 445"),
     (|it| secret(it, "mountOptions", "port=x"), "of the Secret"),
-    (|it| size(it, -1, 0), "negative"),
+    (|it| it.capacity_range = range(-1, 0), "negative"),
     (|it| template(it, "namespace"), "--extra-create-metadata"),
     (|it| template(it, "uid"), "subDir or source has ${"),
     (template_in_source, "subDir or source has ${"),
@@ -100,7 +101,7 @@ fn a_create_that_cannot_be_is_refused_by_name() {
     let status = fixture.create(&wanted).unwrap_err();
     assert_eq!(status.code, Code::Unavailable, "{status:?}");
     assert!(status.message.contains("connect to"), "{status:?}");
-    size(&mut wanted, 2, 1);
+    wanted.capacity_range = range(2, 1);
     let status = fixture.create(&wanted).unwrap_err();
     assert_eq!(status.code, Code::OutOfRange, "{status:?}");
 }
@@ -119,11 +120,8 @@ fn no_volume_is_made_that_the_node_would_refuse() {
     }
     for (length, names, part) in [(200, 6, "handle"), (256, 1, "longer than Windows")] {
         let mut long = request("pvc-1", NOWHERE);
-        set(
-            &mut long,
-            "subDir",
-            &vec!["a".repeat(length); names].join("/"),
-        );
+        let path = vec!["a".repeat(length); names].join("/");
+        set(&mut long, "subDir", &path);
         let status = fixture.create(&long).unwrap_err();
         assert!(status.message.contains(part), "{}", status.message);
     }
@@ -139,22 +137,14 @@ fn a_delete_of_what_no_create_makes_is_ok() {
     for id in ["a/b#x", "a/b#x#name", "a/b#x#name#archive"] {
         assert_eq!(delete(id), Code::Unavailable, "{id}");
     }
-    let forms = [
-        "some-id",
-        "a/b",
-        "a/b#x#n##",
-        "a/b#x#n#delete#",
-        "#x##",
-        "a#x##",
-    ];
-    let parts = ["a/b#x##", "a/b##x#", "a/b##x##", "a/b#x#n/m#", "a/b#x#n.#"];
-    for id in forms.into_iter().chain(parts).filter(|id| *id != "a/b#x##") {
+    let forms = "some-id a/b a/b#x#n## a/b#x#n#delete# #x## a#x##".split(' ');
+    let parts = ["a/b##x#", "a/b##x##", "a/b#x#n/m#", "a/b#x#n.#"];
+    for id in forms.chain(parts) {
         assert_eq!(delete(id), Code::Ok, "{id}");
     }
-    for (source, folder, _) in PLACES
-        .iter()
-        .filter(|(source, ..)| source.starts_with("//"))
-    {
+    let mut places = PLACES.to_vec();
+    places.retain(|(source, ..)| source.starts_with("//"));
+    for (source, folder, _) in places {
         let id = format!("{}#{folder}#n#", &source[2..]);
         assert_eq!(delete(&id), Code::Ok, "{id}");
     }
@@ -187,21 +177,17 @@ fn an_answer_comes_before_the_callers_deadline() {
 #[test]
 fn an_expansion_is_granted_and_writes_nothing() {
     let fixture = Fixture::with(&[]);
-    let expand = |id: &str, range: Option<(i64, i64)>| {
-        let range = range.map(|(required_bytes, limit_bytes)| CapacityRange {
-            required_bytes,
-            limit_bytes,
-        });
+    let expand = |id: &str, range| {
         let request = growth(id, range, secrets(NOWHERE));
         let answer = fixture.call::<ControllerExpandVolume>(&request);
         answer.map(|it| (it.capacity_bytes, it.node_expansion_required))
     };
-    assert_eq!(expand("a/b#x##", Some((7, 0))).unwrap(), (7, false));
+    assert_eq!(expand("a/b#x##", range(7, 0)).unwrap(), (7, false));
     for (id, range, code) in [
-        ("", Some((7, 0)), Code::InvalidArgument),
+        ("", range(7, 0), Code::InvalidArgument),
         ("a/b#x##", None, Code::InvalidArgument),
-        ("a/b#x##", Some((-7, 0)), Code::InvalidArgument),
-        ("a/b#x##", Some((7, 6)), Code::OutOfRange),
+        ("a/b#x##", range(-7, 0), Code::InvalidArgument),
+        ("a/b#x##", range(7, 6), Code::OutOfRange),
     ] {
         assert_eq!(expand(id, range).unwrap_err().code, code, "{id} {range:?}");
     }
@@ -228,13 +214,8 @@ fn no_other_call_is_announced() {
     let request = ControllerGetCapabilitiesRequest {};
     let answer = fixture.call::<ControllerGetCapabilities>(&request);
     // Create and delete, clone, expand, one writer of several.
-    let numbers: Vec<_> = answer
-        .unwrap()
-        .capabilities
-        .into_iter()
-        .map(number)
-        .collect();
-    assert_eq!(numbers, [1, 7, 9, 13]);
+    let all = answer.unwrap().capabilities.into_iter();
+    assert_eq!(Vec::from_iter(all.map(number)), [1, 7, 9, 13]);
 }
 
 fn number(capability: wire::csi::v1::ControllerServiceCapability) -> i32 {
@@ -253,11 +234,7 @@ fn bare(request: &mut CreateVolumeRequest, folder: &str, flags: &str) {
 }
 
 fn options(request: &mut CreateVolumeRequest, flags: &str) {
-    capabilities(request, vec![capability(flags)]);
-}
-
-fn capabilities(request: &mut CreateVolumeRequest, all: Vec<VolumeCapability>) {
-    request.volume_capabilities = all;
+    request.volume_capabilities = vec![capability(flags)];
 }
 
 fn block() -> VolumeCapability {
@@ -265,10 +242,6 @@ fn block() -> VolumeCapability {
         access_type: Some(AccessType::Block(BlockVolume {})),
         access_mode: None,
     }
-}
-
-fn attributes(request: &mut CreateVolumeRequest, class: &[(&str, &str)]) {
-    request.mutable_parameters = map(class);
 }
 
 fn template(request: &mut CreateVolumeRequest, of: &str) {
@@ -296,11 +269,4 @@ fn bare_clone(request: &mut CreateVolumeRequest) {
 
 fn content(request: &mut CreateVolumeRequest, r#type: Option<volume_content_source::Type>) {
     request.volume_content_source = Some(VolumeContentSource { r#type });
-}
-
-fn size(request: &mut CreateVolumeRequest, required_bytes: i64, limit_bytes: i64) {
-    request.capacity_range = Some(CapacityRange {
-        required_bytes,
-        limit_bytes,
-    });
 }

@@ -1,5 +1,6 @@
 //! Two users of one share, of whom the second may not do all that the first may.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -167,8 +168,6 @@ fn mode(path: &Path) -> u32 {
 
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
-    let mut names: Vec<_> = entries.map(|it| name(it).into_string().unwrap()).collect();
-    names.sort();
-    names
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    BTreeSet::from_iter(names).into_iter().collect()
 }

@@ -13,11 +13,11 @@ use transport::Code;
 use wincsi_controller::volumes::{Create, Deleted, Error, Left, Unrecorded};
 
 use crate::fixture::{
-    Controller, archive, at, by_rule, clone, clone_of, create, delete, entries, gone, keep, put,
-    start, volume,
+    Controller, Port, archive, at, by_rule, clone, clone_of, create, delete, entries, gone, keep,
+    put, start, volume,
 };
-use crate::proxy::{Attack, From, Instead, between, unchanged};
-use crate::server::{Samba, soon};
+use crate::proxy::{Attack, From, Instead, between, one, unchanged};
+use crate::server::{PASSWORD, Samba, soon};
 
 /// What happens to a source at some moment.
 type Change = fn(&Path);
@@ -136,14 +136,12 @@ fn a_source_that_changes_meanwhile_is_no_mixture() {
         let change = changes.cycle().nth(number / 3).unwrap();
         let changed = Arc::new(AtomicBool::new(false));
         let (flag, source) = (Arc::clone(&changed), at(&samba, "data"));
-        let attack = move |from, n, message: &[u8]| {
-            if (from, n) == (From::Client, number) {
-                flag.store(true, Ordering::Relaxed);
-                change(&source);
-            }
+        let attack = one((From::Client, number), move |message| {
+            flag.store(true, Ordering::Relaxed);
+            change(&source);
             unchanged(message)
-        };
-        let (port, _) = between(samba.port(), Box::new(attack));
+        });
+        let (port, _) = between(samba.port(), attack);
         let result = Controller::new(port).clone_by(&clone, soon());
         let controller = Controller::new(samba.port());
         match result {
@@ -273,7 +271,7 @@ fn a_failure_waits_for_its_caller() {
         }
     });
     fs::remove_dir_all(at(&samba, "new")).unwrap();
-    let direct = slow.through(samba.port());
+    let direct = slow.with(Port::plain(samba.port()));
     let error = self::clone(&direct, &clone).unwrap_err();
     assert_eq!(error.code(), Code::AlreadyExists, "{error}");
     self::clone(&direct, &clone).unwrap();
@@ -314,11 +312,8 @@ fn a_clone_crosses_the_shares_of_a_server() {
     let (samba, _) = scene(fill);
     let mut across = clone_of(&volume("pvc-0", "data"), volume("pvc-1", "deep/new"));
     across.base.share = smb::Name::new("encrypted").unwrap();
-    let controller = Controller::new(samba.port()).with(crate::fixture::Port {
-        port: samba.port(),
-        share: "encrypted",
-        password: crate::server::PASSWORD,
-    });
+    let encrypted = Port(samba.port(), "encrypted", PASSWORD);
+    let controller = Controller::new(samba.port()).with(encrypted);
     clone(&controller, &across).unwrap();
     assert!(is_same(&at(&samba, "data"), &at(&samba, "deep/new")));
     assert_eq!(delete(&controller, &gone(&across)).unwrap(), Deleted::Gone);
@@ -420,14 +415,11 @@ fn each_cut(
         for side in [From::Client, From::Server] {
             let flag = Arc::new(AtomicBool::new(false));
             let cut = Arc::clone(&flag);
-            let attack = move |from, n, message: &[u8]| {
-                if (from, n) != (side, number) {
-                    return unchanged(message);
-                }
+            let attack = one((side, number), move |_| {
                 cut.store(true, Ordering::Relaxed);
                 Instead::End
-            };
-            let (port, _) = between(samba.port(), Box::new(attack));
+            });
+            let (port, _) = between(samba.port(), attack);
             is_done = Controller::new(port).clone_by(&clone, soon()).is_ok();
             was_cut |= flag.load(Ordering::Relaxed);
             let controller = Controller::new(samba.port());

@@ -9,7 +9,8 @@ use transport::Code;
 use wincsi_controller::volumes::{Created, Deleted, Error, Left};
 
 use crate::fixture::{
-    Controller, archive, at, create, creating, delete, entries, fill, gone, keep, start, volume,
+    Controller, Port, archive, at, create, creating, delete, entries, fill, gone, keep, start,
+    volume,
 };
 use crate::proxy::{Attack, From, Instead, between, unchanged};
 use crate::server::Samba;
@@ -79,11 +80,11 @@ fn a_controller_that_hangs_keeps_others_out() {
     let (volume, other) = (volume("pvc-1", "pvc-1"), volume("pvc-2", "pvc-2"));
     let mut refused = [0, 0];
     for number in 4.. {
-        let (hold, attack) = held(After::End, move |n| n == number);
+        let (hold, attack) = held(|_| Instead::End, move |n| n == number);
         let (port, _) = between(samba.port(), attack);
         let done = thread::scope(|scope| {
             let hanging = scope.spawn(|| Controller::new(port).create(&volume));
-            let is_held = hold.reached.recv().is_ok();
+            let is_held = hold.0.recv().is_ok();
             let direct = Controller::new(samba.port());
             // The volume's lock is refused at once, the base folder's at the deadline.
             for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
@@ -112,14 +113,14 @@ fn a_long_delete_goes_on_and_is_joined() {
     let volume = volume("pvc-1", "data");
     fill(&samba, &volume);
     let [moved, lock] = ["deleted/pvc-1", "lock"].map(|name| at(&samba, ".wincsi").join(name));
-    let (hold, attack) = held(After::GoOn, move |_| moved.exists() && !lock.exists());
-    let slow = controller.through(between(samba.port(), attack).0);
+    let (hold, attack) = held(unchanged, move |_| moved.exists() && !lock.exists());
+    let slow = controller.with(Port::plain(between(samba.port(), attack).0));
     let short = || Instant::now() + Duration::from_millis(100);
     thread::scope(|scope| {
         let by = Instant::now() + Duration::from_secs(3);
         let (slow, volume) = (&slow, &volume);
         let first = scope.spawn(move || slow.delete_by(&gone(volume), by));
-        hold.reached.recv().unwrap();
+        hold.0.recv().unwrap();
         let error = first.join().unwrap().unwrap_err();
         assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
     });
@@ -177,7 +178,7 @@ fn requests_are_bounded_with_5000_volumes() {
     ];
     for (number, (controller, most, call)) in rows.into_iter().enumerate() {
         let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));
-        call(&controller.through(port));
+        call(&controller.with(Port::plain(port)));
         let count = *count.lock().unwrap();
         assert!(count < most, "call {number}: {count} requests");
     }
@@ -199,23 +200,14 @@ fn write_records(samba: &Samba) {
     }
 }
 
-/// What a message's end waits for.
-struct Hold {
-    /// Has a word once a message is held.
-    reached: Receiver<()>,
-    /// The message goes on when this is dropped.
-    _go_on: Sender<()>,
-}
+/// The first has a word once a message is held, which goes on when the second is dropped.
+type Hold = (Receiver<()>, Sender<()>);
 
-/// What becomes of a message that was held.
-#[derive(Clone, Copy)]
-enum After {
-    End,
-    GoOn,
-}
-
-/// Holds the first request of which this is true.
-fn held(after: After, mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
+/// Holds the first request of which this is true. Afterwards it goes on, or something else does.
+fn held(
+    after: fn(&[u8]) -> Instead,
+    mut when: impl FnMut(usize) -> bool + Send + 'static,
+) -> (Hold, Attack) {
     let (reach, reached) = mpsc::channel();
     let (go_on, waits) = mpsc::channel::<()>();
     let mut held = Some(reach);
@@ -223,15 +215,9 @@ fn held(after: After, mut when: impl FnMut(usize) -> bool + Send + 'static) -> (
         if from == From::Client && held.is_some() && when(n) {
             let _ = held.take().map(|reach| reach.send(()));
             let _ = waits.recv();
-            if let After::End = after {
-                return Instead::End;
-            }
+            return after(message);
         }
         unchanged(message)
     };
-    let hold = Hold {
-        reached,
-        _go_on: go_on,
-    };
-    (hold, Box::new(attack))
+    ((reached, go_on), Box::new(attack))
 }

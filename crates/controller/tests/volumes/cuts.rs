@@ -7,14 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wincsi_controller::volumes::{
-    Create, Created, Delete, Deleted, Error, Left, Policy, Unrecorded,
-};
+use wincsi_controller::volumes::Unrecorded;
+use wincsi_controller::volumes::{Create, Created, Delete, Deleted, Error, Left, Policy};
 
-use crate::fixture::{
-    Controller, at, begin, by_rule, create, delete, entries, fill, gone, put, volume,
-};
-use crate::proxy::{From, Instead, between, unchanged};
+use crate::fixture::{Controller, at, begin, by_rule, create, delete, entries, fill, gone};
+use crate::fixture::{put, until_free, volume};
+use crate::proxy::{From, Instead, between, one};
 use crate::server::{Samba, soon};
 
 /// The folders of volumes: its own name, and another one in a folder that is missing.
@@ -77,19 +75,15 @@ fn a_create_that_is_cut_is_deleted() {
     for folder in FOLDERS {
         let volume = volume("pvc-1", folder);
         let call = |it: &Controller, by| it.create_by(&volume, by);
-        each_cut(
-            &BOTH,
-            |_| {},
-            call,
-            |samba, controller| {
-                let is_there = at(samba, folder).exists();
-                let deleted = delete(controller, &gone(&volume)).unwrap();
-                let left = is_there && at(samba, folder).exists();
-                assert_eq!(deleted == Deleted::Left(Left::Found), left);
-                assert!(!left || folder != "pvc-1");
-                is_clean(samba, &[]);
-            },
-        );
+        let nothing = |_: &_| {};
+        each_cut(&BOTH, nothing, call, |samba, controller| {
+            let is_there = at(samba, folder).exists();
+            let deleted = delete(controller, &gone(&volume)).unwrap();
+            let left = is_there && at(samba, folder).exists();
+            assert_eq!(deleted == Deleted::Left(Left::Found), left);
+            assert!(!left || folder != "pvc-1");
+            is_clean(samba, &[]);
+        });
     }
 }
 
@@ -118,13 +112,7 @@ struct Row {
     records: &'static [&'static str],
 }
 
-const PLACES: [&str; 5] = [
-    "pvc-1",
-    "ns/data",
-    "other",
-    "archived-ns/data",
-    "archived-ns/data-pvc-1",
-];
+const PLACES: &str = "pvc-1 ns/data other archived-ns/data archived-ns/data-pvc-1";
 
 const DELETE: Row = Row {
     policy: Policy::Delete,
@@ -217,7 +205,7 @@ fn each_row(rows: &[Row]) {
                 let deleted = delete(controller, &deletion).unwrap();
                 assert!((row.is_right)(&deleted), "{deleted:?}");
                 let is_there = |path: &&str| at(samba, path).exists();
-                let there: Vec<_> = PLACES.into_iter().filter(is_there).collect();
+                let there: Vec<_> = PLACES.split(' ').filter(is_there).collect();
                 assert_eq!(there, row.stays);
                 assert_eq!(at(samba, "ns").exists(), row.folder == "ns/data");
                 let file = |path: &&str| at(samba, path).join("sub/file").exists();
@@ -312,14 +300,11 @@ fn each_cut<T: Debug>(
             empty(&samba);
             prepare(&samba);
             let flag = Arc::clone(&was_cut);
-            let attack = move |from, n, message: &[u8]| {
-                if (from, n) != (side, number) {
-                    return unchanged(message);
-                }
+            let attack = one((side, number), move |_| {
                 flag.store(true, Ordering::Relaxed);
                 instead()
-            };
-            let (port, _) = between(samba.port(), Box::new(attack));
+            });
+            let (port, _) = between(samba.port(), attack);
             let by = Instant::now() + Duration::from_millis(patience);
             done = format!("{:?}", call(&Controller::new(port), by));
             check(&samba, &Controller::new(samba.port()));
@@ -335,16 +320,11 @@ fn each_cut<T: Debug>(
 
 /// Creates as soon as nobody has the locks; the error is of a folder that is still to be moved away.
 fn create_unless_unmoved(controller: &Controller, volume: &Create) -> Result<(), String> {
-    let until = soon();
-    loop {
-        match controller.create(volume) {
-            Err(Error::Busy(text)) if !text.contains("is being deleted") => {
-                assert!(Instant::now() < until, "{text}");
-            }
-            Err(error) => return Err(error.to_string()),
-            Ok(_) => return Ok(()),
-        }
-    }
+    let created = until_free(|| match controller.create(volume) {
+        Err(Error::Busy(text)) if text.contains("is being deleted") => Err(Error::Blocked(text)),
+        created => created,
+    });
+    created.map(drop).map_err(|error| error.to_string())
 }
 
 /// A folder that was made goes, one that was found stays.

@@ -7,10 +7,12 @@ use std::time::Instant;
 
 use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Connected, Connector, Delete, Deleted, Unrecorded};
+use wincsi_controller::volumes::{Connected, Connector, Deleted, Unrecorded};
 
-use crate::fixture::{Controller, Port, at, clone_of, create, delete, entries, fill, gone, volume};
-use crate::server::{PASSWORD, Samba, soon};
+use crate::fixture::{
+    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, volume,
+};
+use crate::server::{Samba, soon};
 
 /// Operations of which one may fail.
 macro_rules! counted {
@@ -51,10 +53,8 @@ fn after_a_final_failure_nothing_is_left() {
         }
         let controller = Controller::new(samba.port());
         create(&controller, &volume).unwrap();
-        let failed = controller
-            .with(Failing::new(&samba, 1, failure))
-            .create(&volume);
-        assert!(failed.is_err() && controller.volumes.may_have_left(&volume.name));
+        let failing = controller.with(Failing::new(&samba, 1, failure));
+        assert!(failing.create(&volume).is_err() && controller.volumes.may_have_left(&volume.name));
         delete(&controller, &gone(&volume)).unwrap();
         assert!(!controller.volumes.may_have_left(&volume.name));
     }
@@ -107,10 +107,7 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
 fn a_failed_create_keeps_what_a_delete_left() {
     let samba = Samba::start();
     let volume = volume("pvc-1", "data");
-    let deletion = Delete {
-        unrecorded: Unrecorded::Delete,
-        ..gone(&volume)
-    };
+    let deletion = by_rule(&volume, Unrecorded::Delete);
     let controller = Controller::new(samba.port());
     fs::create_dir(at(&samba, "data")).unwrap();
     create(&controller, &volume).unwrap();
@@ -154,12 +151,7 @@ impl Failing {
 
 impl Connector for Failing {
     fn open(&self, folders: &[SharePath], by: Instant) -> Result<Connected> {
-        let port = Port {
-            port: self.port,
-            share: "plain",
-            password: PASSWORD,
-        };
-        let (share, looked) = port.open(folders, by)?;
+        let (share, looked) = Port::plain(self.port).open(folders, by)?;
         let failing = self.clone();
         Ok((Box::new(FailingShare { share, failing }), looked))
     }
@@ -170,10 +162,11 @@ impl FailingShare {
         if self.failing.operations.fetch_add(1, Ordering::Relaxed) != self.failing.number {
             return Ok(());
         }
+        let (object, failure) = ("the object".to_owned(), (self.failing.failure)());
         Err(smb::Error {
             operation,
-            object: "the object".to_owned(),
-            failure: (self.failing.failure)(),
+            object,
+            failure,
         })
     }
 }

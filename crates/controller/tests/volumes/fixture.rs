@@ -1,6 +1,6 @@
 //! A controller before a Samba of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -23,22 +23,24 @@ pub(crate) struct Controller {
     connector: Arc<dyn Connector>,
 }
 
-/// Connects to a port, of the server or of a man in the middle.
-pub(crate) struct Port {
-    pub(crate) port: u16,
-    pub(crate) share: &'static str,
-    pub(crate) password: &'static str,
-}
+/// Connects to a port, of the server or of a man in the middle, to a share with a password.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Port(
+    pub(crate) u16,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+);
 
-/// Connections that came back, by port, share and password: a new one takes the most time of a test.
-static IDLE: Mutex<BTreeMap<Place, Vec<Box<dyn Share + Send>>>> = Mutex::new(BTreeMap::new());
-
-type Place = (u16, &'static str, &'static str);
+/// Connections that came back: a new one takes the most time of a test.
+static IDLE: Mutex<BTreeMap<Port, Vec<Box<dyn Share + Send>>>> = Mutex::new(BTreeMap::new());
 
 impl Port {
+    pub(crate) fn plain(port: u16) -> Self {
+        Self(port, "plain", PASSWORD)
+    }
+
     fn idle(&self) -> Option<Box<dyn Share + Send>> {
-        let place = (self.port, self.share, self.password);
-        IDLE.lock().unwrap().get_mut(&place)?.pop()
+        IDLE.lock().unwrap().get_mut(self)?.pop()
     }
 }
 
@@ -49,20 +51,15 @@ impl Connector for Port {
                 return Ok((share, looked));
             }
         }
-        let Self {
-            port,
-            share,
-            password,
-        } = *self;
+        let Self(port, share, password) = *self;
         let mut share = open(port, share, &user(), password, Privacy::Offered, by)?;
         let looked = share.look(folders, by)?;
         Ok((Box::new(share), looked))
     }
 
     fn give_back(&self, connection: Box<dyn Share + Send>) {
-        let place = (self.port, self.share, self.password);
         let mut idle = IDLE.lock().unwrap();
-        idle.entry(place).or_default().push(connection);
+        idle.entry(*self).or_default().push(connection);
     }
 }
 
@@ -71,16 +68,10 @@ impl Controller {
         let left = Arc::new(Mutex::new(Vec::new()));
         let counted = Arc::clone(&left);
         let on_left = move |_: &Delete, reason| counted.lock().unwrap().push(reason);
-        let volumes = Volumes::new(Box::new(on_left));
-        let connector = Port {
-            port,
-            share: "plain",
-            password: PASSWORD,
-        };
         Self {
-            volumes,
+            volumes: Volumes::new(Box::new(on_left)),
             left,
-            connector: Arc::new(connector),
+            connector: Arc::new(Port::plain(port)),
         }
     }
 
@@ -91,15 +82,6 @@ impl Controller {
             left: Arc::clone(&self.left),
             connector: Arc::new(connector),
         }
-    }
-
-    /// The same process, through a man in the middle.
-    pub(crate) fn through(&self, port: u16) -> Self {
-        self.with(Port {
-            port,
-            share: "plain",
-            password: PASSWORD,
-        })
     }
 
     pub(crate) fn create(&self, volume: &Create) -> Result<Created, Error> {
@@ -185,7 +167,7 @@ pub(crate) fn put(samba: &Samba, path: &str) {
 }
 
 /// Repeats a call while the server has not noticed yet that the last one's connection is cut.
-fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let until = soon();
     loop {
         match call() {
@@ -259,7 +241,7 @@ pub(crate) fn archive(volume: &Create) -> Delete {
     }
 }
 
-/// The same of a handle with a name or without, for a folder without a record.
+/// The same, by a rule for folders without a record.
 pub(crate) fn by_rule(volume: &Create, unrecorded: Unrecorded) -> Delete {
     Delete {
         unrecorded,
@@ -302,13 +284,9 @@ pub(crate) fn creating(record: &str) -> String {
 
 /// What is in a folder of the server, sorted; nothing is in one that is missing.
 pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+    let entries = fs::read_dir(samba.root().join(path)).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    BTreeSet::from_iter(names).into_iter().collect()
 }
 
 pub(crate) fn at(samba: &Samba, path: &str) -> PathBuf {

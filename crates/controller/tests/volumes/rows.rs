@@ -5,13 +5,13 @@ use std::os::unix::fs::symlink;
 
 use smb::{Existing, Failure, Name, Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Create, Created, Deleted, Error, Left, Unrecorded};
+use wincsi_controller::volumes::{Created, Deleted, Error, Left, Unrecorded};
 
 use crate::fixture::{
-    Port, archive, at, base, blocked, by_rule, create, creating, delete, entries, fill, gone, keep,
-    put, refused, start, stays, volume,
+    Controller, Port, archive, at, base, blocked, by_rule, create, creating, delete, entries, fill,
+    gone, keep, put, refused, start, stays, volume,
 };
-use crate::server::{PASSWORD, soon};
+use crate::server::{PASSWORD, Samba, soon};
 
 const RULES: [Unrecorded; 3] = [
     Unrecorded::Keep,
@@ -19,16 +19,24 @@ const RULES: [Unrecorded; 3] = [
     Unrecorded::Delete,
 ];
 
+/// It has room for the record that a create writes first, and none for its second.
+#[test]
+fn a_full_disk_is_told() {
+    let samba = Samba::on_disk(4_096);
+    let controller = Controller::new(samba.port());
+    let volume = volume("pvc-1", "data");
+    refused(&controller, &volume, Code::ResourceExhausted);
+    let left = samba.client("recurse; ls");
+    assert!(!left.contains("data") && !left.contains("pvc-1"), "{left}");
+}
+
 #[test]
 fn names_that_servers_may_fold_have_their_own_records() {
     let (samba, controller) = start();
     let long = "x".repeat(255);
     let names = ["Pvc-1", "pvc-1", "nul", "a~1.volume", "pvc 1", "ä", &long];
-    let volumes: Vec<Create> = names
-        .iter()
-        .enumerate()
-        .map(|(n, name)| volume(name, &format!("v{n}")))
-        .collect();
+    let each = names.iter().enumerate();
+    let volumes = Vec::from_iter(each.map(|(n, name)| volume(name, &format!("v{n}"))));
     for volume in &volumes {
         assert_eq!(create(&controller, volume).unwrap(), Created::Made);
     }
@@ -44,30 +52,19 @@ fn what_is_missing_or_refused_is_told_apart() {
     fs::write(at(&samba, "file"), b"x").unwrap();
     let volume = volume("pvc-1", "data");
     let here = samba.port();
-    for (port, share, password, path, class) in [
-        (
-            here,
-            "plain",
-            PASSWORD,
-            "missing/team",
-            Code::InvalidArgument,
-        ),
-        (here, "plain", PASSWORD, "file", Code::InvalidArgument),
-        (here, "plain", PASSWORD, "file/team", Code::InvalidArgument),
-        (here, "none", PASSWORD, "", Code::InvalidArgument),
-        (here, "plain", "wrong", "", Code::Unauthenticated),
-        (1, "plain", PASSWORD, "", Code::Unavailable),
-        (here, "readers", PASSWORD, "", Code::PermissionDenied),
+    let plain = Port::plain(here);
+    for (connector, path, class) in [
+        (plain, "missing/team", Code::InvalidArgument),
+        (plain, "file", Code::InvalidArgument),
+        (plain, "file/team", Code::InvalidArgument),
+        (Port(here, "none", PASSWORD), "", Code::InvalidArgument),
+        (Port(here, "plain", "wrong"), "", Code::Unauthenticated),
+        (Port::plain(1), "", Code::Unavailable),
+        (Port(here, "readers", PASSWORD), "", Code::PermissionDenied),
     ] {
-        let controller = controller.with(Port {
-            port,
-            share,
-            password,
-        });
-        let volume = Create {
-            base: base(path),
-            ..volume.clone()
-        };
+        let controller = controller.with(connector);
+        let mut volume = volume.clone();
+        volume.base = base(path);
         refused(&controller, &volume, class);
         // Who may only read sees that no folder is there.
         if class == Code::PermissionDenied {
@@ -97,13 +94,11 @@ fn a_folder_without_a_record_stays() {
             }
             let mut deletion = by_rule(&volume("pvc-1", path), unrecorded);
             deletion.name = name.map(|name| Name::new(name).unwrap());
-            let expected = match is_gone {
-                true => Deleted::Gone,
-                false => Deleted::Left(Left::Unrecorded),
-            };
+            let left = Deleted::Left(Left::Unrecorded);
             for _ in 0..2 {
                 let deleted = delete(&controller, &deletion).unwrap();
-                assert_eq!(deleted, expected, "{path} {unrecorded:?}");
+                let expected = if is_gone { &Deleted::Gone } else { &left };
+                assert_eq!(&deleted, expected, "{path} {unrecorded:?}");
                 assert_eq!(at(&samba, path).exists(), !is_gone);
                 assert_eq!(at(&samba, "other/sub/file").exists(), has_records);
                 let records = entries(&samba, ".wincsi");
@@ -195,7 +190,7 @@ fn an_archive_always_has_a_name() {
         fill(&samba, &volume);
         let deleted = delete(&controller, &archive(&volume)).unwrap();
         let Deleted::Archived(Some(to)) = deleted else {
-            panic!("{path}: {deleted:?}");
+            panic!("{path}: {deleted:?}")
         };
         assert!(to.to_string().starts_with(ends), "{to}");
         let to = to.to_string().replace('\\', "/");
@@ -206,12 +201,7 @@ fn an_archive_always_has_a_name() {
 #[test]
 fn a_reserved_base_folder_is_none() {
     let (samba, controller) = start();
-    for path in [
-        "archived-ns",
-        "x/Archived-ns",
-        ".WINCSI",
-        "x/.wincsi/deleted",
-    ] {
+    for path in "archived-ns x/Archived-ns .WINCSI x/.wincsi/deleted".split(' ') {
         fs::create_dir_all(at(&samba, path).join("pvc-1")).unwrap();
         let mut volume = volume("pvc-1", "pvc-1");
         volume.base = base(path);
@@ -271,10 +261,9 @@ fn a_delete_goes_on_where_an_entry_stopped_it() {
     let volume = volume("pvc-1", "data");
     fill(&samba, &volume);
     let mut other = samba.open("plain", smb::Privacy::Offered);
-    let file = SharePath::new("data/sub/file").unwrap();
-    let lock = other
-        .lock(&SharePath::new("data/sub/held").unwrap(), soon())
-        .unwrap();
+    let [file, held] =
+        ["file", "held"].map(|it| SharePath::new(&format!("data/sub/{it}")).unwrap());
+    let lock = other.lock(&held, soon()).unwrap();
     let error = blocked(&controller, &gone(&volume));
     assert!(error.contains("held"), "{error}");
     let gone_already = other.stat(&file, soon()).unwrap_err();
@@ -310,11 +299,10 @@ fn a_repeated_create_needs_the_same_folder() {
     let volume = volume("pvc-1", "data");
     fill(&samba, &volume);
     let mut share = samba.open("plain", smb::Privacy::Offered);
-    let path = |path| SharePath::new(path).unwrap();
-    let id = share.stat(&path("data"), soon()).unwrap();
-    share
-        .rename(&path("data"), id, &path("away"), Existing::Refuse, soon())
-        .unwrap();
+    let [data, away] = ["data", "away"].map(|path| SharePath::new(path).unwrap());
+    let id = share.stat(&data, soon()).unwrap();
+    let moved = share.rename(&data, id, &away, Existing::Refuse, soon());
+    moved.unwrap();
     assert_eq!(create(&controller, &volume).unwrap(), Created::Made);
     fs::remove_dir(at(&samba, "data")).unwrap();
     fs::rename(at(&samba, "away"), at(&samba, "data")).unwrap();

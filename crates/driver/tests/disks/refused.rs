@@ -189,8 +189,9 @@ fn formatted() -> Fixture {
 fn holding(mark: (u64, &[u8])) -> Fixture {
     let fixture = formatted();
     let table = fixture.beginning();
-    let mut entries = table[1024..].chunks_exact(128);
+    let (entries, _) = table[1024..].as_chunks::<128>();
     let entry = entries
+        .iter()
         .find(|entry| entry.starts_with(&[0xa2, 0xa0, 0xd0, 0xeb]))
         .unwrap();
     let number = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap());

@@ -210,9 +210,8 @@ fn partition(entry: &[u8], number: u32) -> Option<Partition> {
 }
 
 fn name(bytes: &[u8]) -> String {
-    let units = bytes
-        .chunks_exact(2)
-        .map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    let (pairs, _) = bytes.as_chunks();
+    let units = pairs.iter().map(|pair| u16::from_le_bytes(*pair));
     char::decode_utf16(units.take_while(|unit| *unit != 0))
         .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect()

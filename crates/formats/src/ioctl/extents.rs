@@ -39,7 +39,8 @@ impl VolumeDiskExtents {
     /// The answer has fewer extents than its count, or a negative offset or length.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let entries = entries(returned).ok_or(AnswerError::cut(STRUCTURE, returned))?;
-        let extents = entries.chunks_exact(ENTRY_LENGTH).map(extent);
+        let (entries, _) = entries.as_chunks::<ENTRY_LENGTH>();
+        let extents = entries.iter().map(|entry| extent(entry));
         extents.collect::<Result<_, _>>().map(Self)
     }
 }

@@ -91,8 +91,8 @@ impl DriveLayout {
                 });
             }
         };
-        let entries: Vec<_> = entries(returned, field(4)?).ok_or(cut)?.collect();
-        if !is_table(style, &entries) {
+        let entries = entries(returned, field(4)?).ok_or(cut)?;
+        if !is_table(style, entries) {
             return Ok(Self {
                 style: TableStyle::Raw,
                 partitions: Vec::new(),
@@ -110,7 +110,7 @@ impl DriveLayout {
 /// A disk without a table has no partitions, even if entries come with it: for some disks the kernel may report one
 /// over the whole disk. A master boot record without signature and used entries was written by nobody: some new disk
 /// may be reported so. Neither has been seen; the proof that the disk is blank comes before every write.
-fn is_table(style: TableStyle, entries: &[&[u8]]) -> bool {
+fn is_table(style: TableStyle, entries: &[[u8; ENTRY_LENGTH]]) -> bool {
     match style {
         TableStyle::Gpt { .. } => true,
         TableStyle::Mbr { signature: 0 } => entries.iter().any(|entry| mbr_type(entry) != Some(0)),
@@ -123,14 +123,14 @@ fn mbr_type(entry: &[u8]) -> Option<u8> {
     entry.get(32).copied()
 }
 
-fn entries(returned: &[u8], count: u32) -> Option<impl Iterator<Item = &[u8]>> {
+fn entries(returned: &[u8], count: u32) -> Option<&[[u8; ENTRY_LENGTH]]> {
     let length = usize::try_from(count).ok()?.checked_mul(ENTRY_LENGTH)?;
     // A disk without a table may have an answer that ends before its first entry.
     let bytes = match length {
         0 => &[],
         length => slice(returned, HEADER, length)?,
     };
-    Some(bytes.chunks_exact(ENTRY_LENGTH))
+    Some(bytes.as_chunks().0)
 }
 
 /// Reads an entry; `None` if it is unused.

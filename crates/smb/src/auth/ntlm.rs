@@ -49,12 +49,8 @@ pub(super) struct Fresh {
 }
 
 pub(super) fn negotiate() -> Vec<u8> {
-    Out::default()
-        .bytes(&MAGIC)
-        .u32(1)
-        .u32(FLAGS)
-        .zeros(24)
-        .done()
+    let head = Out::default().bytes(&MAGIC).u32(1).u32(FLAGS);
+    head.zeros(24).done()
 }
 
 /// The third message, for the server's challenge.
@@ -160,7 +156,7 @@ fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> 
 }
 
 fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
-    let head = Out::default().u8(1).u8(1).zeros(6).u64(time);
+    let head = Out::default().bytes(&[1, 1]).zeros(6).u64(time);
     let head = head.bytes(&challenge).zeros(4).bytes(info);
     head.zeros(4).done()
 }
@@ -185,11 +181,9 @@ fn authenticate(credentials: &Credentials, response: &[u8], exchanged: &[u8; 16]
 fn response_key(credentials: &Credentials) -> Key {
     let password = Zeroizing::new(bytes::utf16(&credentials.password));
     let hash: Key = Zeroizing::new(Md4::digest(&*password).into());
-    let upper: Vec<u8> = name::upper(&credentials.user.encode_utf16().collect::<Vec<_>>())
-        .into_iter()
-        .flat_map(u16::to_le_bytes)
-        .collect();
-    crypto::hmac_md5(&hash, &[&upper, &bytes::utf16(&credentials.domain)])
+    let names = [&name::upper(&credentials.user), &credentials.domain];
+    let names = names.map(|name| bytes::utf16(name));
+    crypto::hmac_md5(&hash, &names.each_ref().map(Vec::as_slice))
 }
 
 /// SIGNKEY and SEALKEY (3.4.5.2, 3.4.5.3) of the client.
@@ -225,10 +219,7 @@ mod tests {
         assert_eq!(base.as_slice(), hex("8de40ccadbc14a82f15cb0ad0de95ca3"));
         let mut exchanged = [0x55; 16];
         Rc4::new(&base).apply(&mut exchanged);
-        assert_eq!(
-            exchanged.as_slice(),
-            hex("c5dad2544fc9799094ce1ce90bc9d03e")
-        );
+        assert_eq!(exchanged.to_vec(), hex("c5dad2544fc9799094ce1ce90bc9d03e"));
     }
 
     /// MS-NLMP 4.2.4.4, whose checksum is encrypted after 18 bytes of data.
@@ -280,18 +271,10 @@ mod tests {
     }
 
     fn challenge(flags: u32, info: &[u8]) -> Vec<u8> {
-        let out = super::Out::default()
-            .bytes(b"NTLMSSP\0")
-            .u32(2)
-            .zeros(8)
-            .u32(flags);
-        let out = out.bytes(&hex("0123456789abcdef")).zeros(8);
-        out.len16(info)
-            .len16(info)
-            .u32(56)
-            .zeros(8)
-            .bytes(info)
-            .done()
+        let out = super::Out::default().bytes(&super::MAGIC).u32(2).zeros(8);
+        let out = out.u32(flags).bytes(&hex("0123456789abcdef")).zeros(8);
+        let out = out.len16(info).len16(info).u32(56).zeros(8);
+        out.bytes(info).done()
     }
 
     fn credentials() -> Credentials {

@@ -1,16 +1,17 @@
 //! RC4, which NTLM encrypts a key and a checksum with. Nothing else may use it.
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 pub(super) struct Rc4 {
-    state: [u8; 256],
+    state: Zeroizing<[u8; 256]>,
     i: u8,
     j: u8,
 }
 
 impl Rc4 {
     pub(super) fn new(key: &[u8; 16]) -> Self {
-        let mut state = std::array::from_fn(|i| u8::try_from(i).unwrap_or_default());
+        let numbers = std::array::from_fn(|i| u8::try_from(i).unwrap_or_default());
+        let mut state = Zeroizing::new(numbers);
         let mut j = 0_u8;
         for i in 0..256 {
             j = j.wrapping_add(state[i]).wrapping_add(key[i % key.len()]);
@@ -28,11 +29,5 @@ impl Rc4 {
             self.state.swap(i, j);
             *byte ^= self.state[usize::from(self.state[i].wrapping_add(self.state[j]))];
         }
-    }
-}
-
-impl Drop for Rc4 {
-    fn drop(&mut self) {
-        self.state.zeroize();
     }
 }

@@ -13,7 +13,7 @@ use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation};
 use crate::name::Name;
 use crate::status;
-use crate::vectors::{self, hex};
+use crate::vectors;
 
 /// Long for loopback, and for a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -68,11 +68,10 @@ fn negotiations_that_break_the_protocol_are_refused() {
 #[test]
 fn logons_that_break_the_protocol_are_refused() {
     let negotiated = framed(&negotiated());
-    let recorded = hex(vectors::LOGON[1]);
     let challenge = |status, body: &[u8]| framed(&answer(1, 1, status, body));
     let more = status::MORE_PROCESSING_REQUIRED;
     let empty = |flags| [9, 0, flags, 0, 72, 0, 0, 0];
-    let good = challenge(more, &recorded[64..]);
+    let good = challenge(more, &vectors::CHALLENGED[64..]);
     let once = |status, body: &[u8]| vec![challenge(status, body)];
     let second = |status, flags| framed(&answer(1, 2, status, &empty(flags)));
     let twice = |status, flags| vec![good.clone(), second(status, flags)];
@@ -81,7 +80,7 @@ fn logons_that_break_the_protocol_are_refused() {
     let far_away = [9, 0, 0, 0, 0xff, 0xff, 9, 0];
     let form = Failure::Malformed("answer to the logon");
     let wrong = 0xC000_006D;
-    let mut weak = recorded[64..].to_vec();
+    let mut weak = vectors::CHALLENGED[64..].to_vec();
     // The flag of 128 bits, in the challenge's fourth byte of flags.
     weak[8 + 31 + 23] &= !0x20;
     for (what, answers, expected) in [
@@ -130,9 +129,8 @@ fn a_trickle_ends_at_the_deadline() {
         let (mut stream, _) = listener.accept().unwrap();
         stream.write_all(&[0, 1, 0, 0]).unwrap();
         // One byte for each that the client would wait for: it ends when the client does.
-        stream
-            .set_read_timeout(Some(Duration::from_millis(1)))
-            .unwrap();
+        let pause = Some(Duration::from_millis(1));
+        stream.set_read_timeout(pause).unwrap();
         let mut sent = 0_u32;
         while stream.write_all(&[0xfe]).is_ok() {
             sent += 1;
@@ -189,7 +187,7 @@ fn open(port: u16, privacy: Privacy, patience: Duration) -> crate::Result<Connec
 }
 
 fn negotiated() -> Vec<u8> {
-    answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..])
+    answer(0, 0, status::SUCCESS, &vectors::NEGOTIATED[64..])
 }
 
 fn answer(command: u8, message: u8, status: u32, body: &[u8]) -> Vec<u8> {

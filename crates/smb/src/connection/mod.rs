@@ -136,7 +136,7 @@ impl Connection {
 
     /// Sends a request with the next ones: its answer tells only whether the connection goes on.
     pub(crate) fn later(&mut self, request: Request) {
-        self.later.push(vec![request.to_share(self.next.tree)]);
+        self.later.push(vec![request.of_share(self.next.tree)]);
     }
 
     /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of

@@ -100,11 +100,9 @@ fn resolve(server: &Server, by: Instant) -> Outcome<Vec<SocketAddr>> {
 
 /// What is left until the deadline; sockets take no timeout of zero.
 fn left(by: Instant) -> io::Result<Duration> {
-    let left = by.saturating_duration_since(Instant::now());
-    match left.is_zero() {
-        true => Err(ErrorKind::TimedOut.into()),
-        false => Ok(left),
-    }
+    let left = Some(by.saturating_duration_since(Instant::now()));
+    let left = left.filter(|left| !left.is_zero());
+    left.ok_or_else(|| ErrorKind::TimedOut.into())
 }
 
 fn lost(error: io::Error) -> Failure {

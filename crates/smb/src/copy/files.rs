@@ -11,6 +11,9 @@ const BATCH: u64 = 1024 * 1024;
 /// How often a file is copied that changes meanwhile.
 const TRIES: u32 = 3;
 
+/// Where a small file's copy is to be, and what it has then.
+type Content = (SharePath, Vec<u8>, Version);
+
 impl Copy<'_> {
     pub(super) fn files(&mut self, pair: &Pair<'_>, mut entries: &[Entry]) -> Result<()> {
         while !entries.is_empty() {
@@ -94,12 +97,11 @@ impl Copy<'_> {
     }
 
     /// What small files have; the others are those that [`small`](Self::small) returns.
-    #[expect(clippy::type_complexity, reason = "of one function")]
     fn contents<'e>(
         &mut self,
         pair: &Pair<'_>,
         entries: &[&'e Entry],
-    ) -> Result<(Vec<(SharePath, Vec<u8>, Version)>, Vec<&'e Entry>)> {
+    ) -> Result<(Vec<Content>, Vec<&'e Entry>)> {
         let mut asked = Vec::new();
         for entry in entries {
             asked.push((self.place(&pair.source.path, entry)?, *entry));
@@ -158,12 +160,9 @@ impl Copy<'_> {
         source: &Source,
     ) -> Result<bool> {
         let target = self.place(&pair.target.path, entry)?;
-        let made = self.make(pair, &[&target])?.pop();
-        let none = || {
-            self.target
-                .failed(Operation::Create, &target, Failure::Ended)
-        };
-        let file = made.ok_or_else(none)?;
+        let mut made = self.make(pair, &[&target])?;
+        let at = (Operation::Create, &target, self.by());
+        let file = self.target.run(at, |_| made.pop().ok_or(Failure::Ended))?;
         let is_whole = self.bytes(path, source, &file)?;
         let at = (Operation::Copy, &target, self.by());
         self.target.run(at, |c| c.flush(&file))?;
@@ -232,7 +231,7 @@ impl Copy<'_> {
     /// Counts a file that the copy has.
     fn has(&mut self, size: u64) {
         self.progress.entries += 1;
-        self.progress.bytes += size;
+        self.progress.bytes = self.progress.bytes.saturating_add(size);
     }
 
     /// Makes files, and looks then if they are in the copy: a link may be in their folder's place. Behind that they stay

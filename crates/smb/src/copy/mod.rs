@@ -41,7 +41,8 @@ use crate::walk::{Limits, remove_content};
 /// | `Stopped` | `watch` said so |
 ///
 /// After a failure the copy has a part of the source, and the caller repeats or removes it. It checks before that no link
-/// is on the way to the folders above `source` and `target`; the two folders themselves are checked here.
+/// is on the way to the folders above `source` and `target`; the two folders themselves are checked here. It holds a lock
+/// of the copy by this connection: the last requests of one that ended may still be carried out, until its locks end.
 #[derive(Clone, Debug)]
 pub struct CopyOrder {
     /// The share that has `source`, by its name on this server: this share's own, or another.

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use crate::error::{Failure, Outcome};
-use crate::name::{self, Name};
+use crate::name::Name;
 use crate::share::Entry;
 
 /// How many names are compared at a time.
@@ -31,14 +31,14 @@ pub(super) struct Portion {
 pub(super) struct Suspects {
     hasher: RandomState,
     hashes: Vec<u32>,
-    met: Vec<(Vec<u16>, Name)>,
+    met: Vec<(String, Name)>,
 }
 
 impl Names {
     /// Takes those names that are wanted by their hash.
     pub(super) fn take(&mut self, entries: &[Entry], is_wanted: impl Fn(u64) -> bool) {
         for entry in entries {
-            let hash = self.hasher.hash_one(name::upper(entry.name.units()));
+            let hash = self.hasher.hash_one(entry.name.folded());
             if is_wanted(hash) {
                 self.count += 1;
                 if self.hashes.len() < MOST {
@@ -88,19 +88,19 @@ impl Suspects {
 
     /// Fails if another name was met that may be this one.
     pub(super) fn meet(&mut self, name: &Name) -> Outcome<()> {
-        let upper = name::upper(name.units());
-        let hash = half(self.hasher.hash_one(&upper));
+        let folded = name.folded();
+        let hash = half(self.hasher.hash_one(&folded));
         if self.hashes.binary_search(&hash).is_err() {
             return Ok(());
         }
-        let same = self.met.iter().find(|(met, _)| *met == upper);
+        let same = self.met.iter().find(|(met, _)| *met == folded);
         match same {
             Some((_, first)) if first != name => Err(Failure::SameName {
                 first: first.to_string(),
                 second: name.to_string(),
             }),
             None if self.met.len() < MOST_SUSPECTS => {
-                self.met.push((upper, name.clone()));
+                self.met.push((folded, name.clone()));
                 Ok(())
             }
             Some(_) | None => Ok(()),

@@ -9,7 +9,7 @@ use crate::name::{self, Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, Handle, LAST, Open};
 use crate::wire::ioctl::{self, ResumeKey};
-use crate::wire::{PAYLOAD, Request, file, info};
+use crate::wire::{PAYLOAD, file, info};
 
 /// The most bytes of a small file.
 pub(crate) const SMALL: u64 = 65_536;
@@ -44,6 +44,9 @@ pub(crate) struct Version {
     pub(crate) size: u64,
     pub(crate) basic: Basic,
 }
+
+/// All that a small file has; `None` for one that is larger, or was written while it was read.
+type Content = Option<(Vec<u8>, Version)>;
 
 /// A file of the source that is open.
 pub(crate) struct Source {
@@ -92,12 +95,11 @@ impl Connection {
         Ok(each.collect())
     }
 
-    /// The content of small files, each with what it had when it was opened; `None` for one that is larger or was
-    /// written meanwhile.
+    /// Opens, reads and closes small files.
     pub(crate) fn read_each(
         &mut self,
         files: &[(SharePath, &Entry)],
-    ) -> Outcome<Vec<Outcome<Option<(Vec<u8>, Version)>>>> {
+    ) -> Outcome<Vec<Outcome<Content>>> {
         let chains = files.iter().map(|(path, entry)| {
             let mut asked = vec![info::id(&LAST)];
             let size = u32::try_from(entry.size).unwrap_or(PAYLOAD).min(PAYLOAD);
@@ -115,11 +117,7 @@ impl Connection {
         Ok(each)
     }
 
-    fn content(
-        &mut self,
-        answers: &[Answer],
-        entry: &Entry,
-    ) -> Outcome<Option<(Vec<u8>, Version)>> {
+    fn content(&mut self, answers: &[Answer], entry: &Entry) -> Outcome<Content> {
         let opened = self.opened(answers.first().ok_or(Failure::Ended)?)?;
         self.expect_closed(&answers[1..], &opened.handle)?;
         is_file(&opened)?;
@@ -308,7 +306,7 @@ impl Connection {
         Ok(0)
     }
 
-    /// Reads the next pieces of a file; fewer than asked for only at its end.
+    /// Reads the next pieces of a file: none at its end, and none behind one that is short.
     pub(crate) fn read_next(&mut self, source: &Source, at: u64) -> Outcome<Vec<Vec<u8>>> {
         let piece = u64::from(PAYLOAD);
         let left = (source.version.size - at).div_ceil(piece);
@@ -319,7 +317,12 @@ impl Connection {
             .collect();
         let mut pieces = Vec::new();
         for answer in self.exchange_all(&chains)? {
-            if answer.0.status == status::END_OF_FILE {
+            let is_end = answer.0.status == status::END_OF_FILE;
+            if is_end
+                || pieces
+                    .last()
+                    .is_some_and(|last: &Vec<u8>| len32(last) < PAYLOAD)
+            {
                 break;
             }
             self.expect_success(&answer)?;
@@ -372,7 +375,7 @@ impl Present {
     /// Whether its name is another one in its case alone: the server took it for that of the path.
     pub(crate) fn is_other_than(&self, name: &Name) -> bool {
         let is_other = |found: &[u16]| {
-            found != name.units() && name::upper(found) == name::upper(name.units())
+            found != name.units() && name::upper(&String::from_utf16_lossy(found)) == name.folded()
         };
         self.name.as_deref().is_some_and(is_other)
     }

@@ -61,27 +61,27 @@ pub(crate) struct Answer {
 pub(crate) fn request(path: &[u8], open: Open) -> Request {
     let head = Out::default().u16(57).u16(0).u32(IMPERSONATION).zeros(16);
     let head = head.u32(open.access).u32(open.attributes).u32(open.sharing);
-    let head = head
-        .u32(open.disposition)
-        .u32(open.options | OPEN_REPARSE_POINT);
-    let head = head.u16(NAME_AT).len16(path).zeros(8).bytes(path);
+    let options = open.options | OPEN_REPARSE_POINT;
+    let head = head.u32(open.disposition).u32(options).u16(NAME_AT);
+    let head = head.len16(path).zeros(8).bytes(path);
     // The structure has one byte of buffer at least.
-    head.zeros(usize::from(path.is_empty()))
-        .request(Command::Create)
+    let buffered = head.zeros(usize::from(path.is_empty()));
+    buffered.request(Command::Create)
 }
 
 pub(crate) fn close(handle: &Handle) -> Request {
-    close_with(handle, 0)
+    of_handle(Command::Close, handle, 0)
 }
 
 /// The answer has the times of what was closed.
 pub(crate) fn close_and_tell(handle: &Handle) -> Request {
-    close_with(handle, 1)
+    of_handle(Command::Close, handle, 1)
 }
 
-fn close_with(handle: &Handle, flags: u16) -> Request {
+/// CLOSE or FLUSH, which have one form.
+pub(super) fn of_handle(command: Command, handle: &Handle, flags: u16) -> Request {
     let body = Out::default().u16(24).u16(flags).u32(0).bytes(handle);
-    body.request(Command::Close)
+    body.request(command)
 }
 
 /// When what was closed has changed; 0 if the server does not tell.

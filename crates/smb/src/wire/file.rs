@@ -1,25 +1,22 @@
 //! READ, WRITE and FLUSH (2.2.17 to 2.2.22).
 
-use super::create::Handle;
+use super::create::{self, Handle};
 use super::{Command, HEADER, Request, body};
 use crate::bytes::{self, Out};
 
 const DATA_AT: u16 = 112;
 
 pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
-    let head = Out::default().u16(49).u8(0x50).u8(0).u32(len);
+    let head = Out::default().u16(49).bytes(&[0x50, 0]).u32(len);
     // With one byte of buffer.
-    head.u64(offset)
-        .bytes(handle)
-        .zeros(17)
-        .request(Command::Read)
-        .asking_for(len)
+    let head = head.u64(offset).bytes(handle).zeros(17);
+    head.request(Command::Read).asking_for(len)
 }
 
 /// The data, of which there may not be more than was asked for.
 pub(crate) fn read_answer(message: &[u8], asked: u32) -> Option<&[u8]> {
     let body = body(message, 17)?;
-    let at = usize::from(bytes::u8_at(body, 2)?);
+    let at = usize::from(*body.get(2)?);
     let len = bytes::u32_le(body, 4)?;
     if len > asked || at < HEADER + 16 {
         return None;
@@ -38,12 +35,7 @@ pub(crate) fn write_answer(message: &[u8]) -> Option<u32> {
 }
 
 pub(crate) fn flush(handle: &Handle) -> Request {
-    Out::default()
-        .u16(24)
-        .u16(0)
-        .u32(0)
-        .bytes(handle)
-        .request(Command::Flush)
+    create::of_handle(Command::Flush, handle, 0)
 }
 
 #[cfg(test)]

@@ -34,13 +34,10 @@ pub(crate) struct Listed {
 /// The next entries of an open folder that fit in so many bytes, those whose names end so.
 pub(crate) fn directory(handle: &Handle, ending: &str, most: u32) -> Request {
     let pattern = bytes::utf16(&format!("*{ending}"));
-    let head = Out::default().u16(33).u8(ID_FULL_DIRECTORY).u8(0);
+    let head = Out::default().u16(33).bytes(&[ID_FULL_DIRECTORY, 0]);
     let head = head.u32(0).bytes(handle).u16(BUFFER_AT);
-    head.len16(&pattern)
-        .u32(most)
-        .bytes(&pattern)
-        .request(Command::QueryDirectory)
-        .asking_for(most)
+    let head = head.len16(&pattern).u32(most).bytes(&pattern);
+    head.request(Command::QueryDirectory).asking_for(most)
 }
 
 pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
@@ -115,7 +112,10 @@ pub(crate) fn set_basic(handle: &Handle, basic: Basic) -> Request {
 
 /// A new path, from the share's root.
 pub(crate) fn rename(handle: &Handle, path: &[u8], existing: Existing) -> Request {
-    let head = Out::default().u8(existing as u8).zeros(15).len32(path);
+    let head = Out::default()
+        .bytes(&[existing as u8])
+        .zeros(15)
+        .len32(path);
     // Windows wants the size of its structure, which ends with padding.
     let padding = 4_usize.saturating_sub(path.len());
     set(handle, RENAME, &head.bytes(path).zeros(padding).done())
@@ -132,12 +132,12 @@ pub(crate) fn basic(bytes: &[u8], times: usize, attributes: usize) -> Option<Bas
 }
 
 fn query(handle: &Handle, kind: u8, class: u8, most: u32) -> Request {
-    let head = Out::default().u16(41).u8(kind).u8(class).u32(most);
+    let head = Out::default().u16(41).bytes(&[kind, class]).u32(most);
     head.zeros(16).bytes(handle).request(Command::QueryInfo)
 }
 
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {
-    let head = Out::default().u16(33).u8(FILE).u8(class).len32(info);
+    let head = Out::default().u16(33).bytes(&[FILE, class]).len32(info);
     let head = head.u16(BUFFER_AT).zeros(6).bytes(handle);
     head.bytes(info).request(Command::SetInfo)
 }
@@ -155,9 +155,9 @@ fn output(message: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{directory_answer, space_answer};
+    use super::{directory_answer, name_answer, space_answer};
     use crate::share::Space;
-    use crate::vectors::{self, hex};
+    use crate::vectors;
 
     #[test]
     fn space_is_counted_in_units_of_the_server() {
@@ -182,14 +182,23 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_the_last_of_its_path() {
+        let message = include_bytes!("../../fuzz/seeds/answers/all");
+        let data: Vec<u16> = "Data".encode_utf16().collect();
+        assert_eq!(name_answer(message), Some(data));
+        for (at, byte) in [(168, 19), (168, 17), (68, 0), (64, 8)] {
+            let mut broken = message.to_vec();
+            broken[at] = byte;
+            assert_eq!(name_answer(&broken), None, "{at}: {byte}");
+        }
+    }
+
+    #[test]
     fn entries_lie_behind_each_other() {
-        let message = hex(vectors::DIRECTORY);
-        let entries = directory_answer(&message).unwrap();
-        let names: Vec<String> = entries
-            .iter()
-            .map(|e| String::from_utf16_lossy(&e.name))
-            .collect();
-        assert_eq!(names, [".", "..", "a"]);
+        let message = vectors::DIRECTORY;
+        let entries = directory_answer(message).unwrap().into_iter();
+        let names = entries.map(|entry| String::from_utf16_lossy(&entry.name));
+        assert_eq!(Vec::from_iter(names), [".", "..", "a"]);
         let first = 72;
         for (at, byte) in [
             // The buffer's place and length, an entry's distance, its name's length.
@@ -201,7 +210,7 @@ mod tests {
             (first + 60, 3),
             (first + 60, 0xff),
         ] {
-            let mut broken = message.clone();
+            let mut broken = message.to_vec();
             broken[at] = byte;
             let parsed = directory_answer(&broken).map(|entries| entries.len());
             let expected = (at == first && byte == 0).then_some(1);

@@ -99,7 +99,7 @@ impl Request {
         self
     }
 
-    pub(crate) fn to_share(mut self, share: u32) -> Self {
+    pub(crate) fn of_share(mut self, share: u32) -> Self {
         self.share = Some(share);
         self
     }
@@ -195,14 +195,22 @@ mod tests {
     use super::{Address, Command, HEADER, Header, NEXT, Out, chain, create, split};
     use crate::vectors::{self, hex};
 
+    /// Answers to what a copy asks.
+    const SEEDS: [&[u8]; 4] = [
+        include_bytes!("../../fuzz/seeds/answers/all"),
+        include_bytes!("../../fuzz/seeds/answers/chunks"),
+        include_bytes!("../../fuzz/seeds/answers/resume_key"),
+        include_bytes!("../../fuzz/seeds/answers/space"),
+    ];
+
     #[test]
     fn a_recorded_header_is_read() {
-        let header = Header::parse(&hex(vectors::LOGON[1])).unwrap();
+        let header = Header::parse(vectors::CHALLENGED).unwrap();
         assert_eq!(header.status, crate::status::MORE_PROCESSING_REQUIRED);
         assert_eq!((header.command, header.credits, header.flags), (1, 1, 1));
         assert_eq!((header.message, header.session), (2, 0x1000_0000_0019));
         for (at, byte) in [(0, 0), (4, 63), (16, 0), (20, 1)] {
-            let mut broken = hex(vectors::LOGON[1]);
+            let mut broken = vectors::CHALLENGED.to_vec();
             broken[at] = byte;
             assert!(split(broken).is_none(), "byte {at}");
         }
@@ -210,12 +218,12 @@ mod tests {
 
     #[test]
     fn answers_of_a_chain_are_divided() {
-        let [first, second] = [vectors::SIGNED_ANSWER, vectors::LOGON[1]].map(hex);
+        let [first, second] = [vectors::SIGNED_ANSWER, vectors::CHALLENGED];
         let chained = |next: usize| {
-            let mut first = first.clone();
+            let mut first = first.to_vec();
             first.resize(first.len().next_multiple_of(8), 0);
             first[NEXT..NEXT + 4].copy_from_slice(&u32::try_from(next).unwrap().to_le_bytes());
-            [first, second.clone()].concat()
+            [&first, second].concat()
         };
         let next = first.len().next_multiple_of(8);
         let answers = split(chained(next)).unwrap();
@@ -225,7 +233,7 @@ mod tests {
         for wrong in [1, HEADER - 1, next - 8, next + 8, all, all + 1] {
             assert!(split(chained(wrong)).is_none(), "{wrong}");
         }
-        let mut within_the_header = [&second[..24], second.as_slice()].concat();
+        let mut within_the_header = [&second[..24], second].concat();
         within_the_header[NEXT] = 24;
         assert!(split(within_the_header).is_none());
     }
@@ -234,10 +242,7 @@ mod tests {
     fn requests_of_a_chain_say_where_the_next_begins() {
         let requests = [
             Out::default().bytes(&[1; 57]).request(Command::Create),
-            Out::default()
-                .bytes(&[2; 24])
-                .request(Command::Close)
-                .related(),
+            create::close(&create::LAST).related(),
         ];
         let to = Address {
             message: 7,
@@ -288,13 +293,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_answer_panics(
-            which in 0..5_usize,
+            which in 0..9_usize,
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
             cut in any::<prop::sample::Index>(),
             noise in prop::collection::vec(any::<u8>(), 0..200),
         ) {
-            let mut message = hex([vectors::LOGON[1], vectors::SIGNED_ANSWER, vectors::ANSWER,
-                vectors::DIRECTORY, vectors::NEGOTIATED][which]);
+            let recorded = [vectors::CHALLENGED, vectors::SIGNED_ANSWER, vectors::ANSWER,
+                vectors::DIRECTORY, vectors::NEGOTIATED];
+            let mut message = [recorded.as_slice(), &SEEDS].concat()[which].to_vec();
             for (at, byte) in changes {
                 let at = at.index(message.len());
                 message[at] = byte;

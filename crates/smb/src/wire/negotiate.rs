@@ -35,9 +35,8 @@ pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     let head = head.u32(CONTEXTS_AT).u16(2).u16(0).u16(DIALECT);
     // Contexts are aligned to 8 bytes of the message.
     let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
-    head.bytes(&context(CIPHERS, &ciphers))
-        .request(Command::Negotiate)
-        .asking_for(PAYLOAD)
+    let head = head.bytes(&context(CIPHERS, &ciphers));
+    head.request(Command::Negotiate).asking_for(PAYLOAD)
 }
 
 impl Answer {
@@ -97,7 +96,7 @@ fn context(kind: u16, data: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{Answer, DIALECT, request};
-    use crate::vectors::{self, hex};
+    use crate::vectors;
 
     #[test]
     fn contexts_are_aligned_where_the_request_says() {
@@ -113,8 +112,8 @@ mod tests {
 
     #[test]
     fn a_recorded_answer_names_hash_and_cipher() {
-        let message = hex(vectors::NEGOTIATED);
-        let answer = Answer::parse(&message).unwrap();
+        let message = vectors::NEGOTIATED;
+        let answer = Answer::parse(message).unwrap();
         assert_eq!((answer.dialect, answer.has_sha_512), (DIALECT, true));
         assert_eq!(answer.cipher, Some(2));
         let second = 0x1c0 + 48;
@@ -127,7 +126,7 @@ mod tests {
             (second + 10, 1, Some(Some(1))),
             (0x1c0 + 12, 2, Some(Some(2))),
         ] {
-            let mut changed = message.clone();
+            let mut changed = message.to_vec();
             changed[at] = byte;
             let parsed = Answer::parse(&changed);
             assert_eq!(parsed.as_ref().map(|a| a.cipher), expected, "{at}: {byte}");

@@ -16,7 +16,10 @@ pub(crate) struct Answer<'a> {
 }
 
 pub(crate) fn request(token: &[u8]) -> Request {
-    let head = Out::default().u16(25).u8(0).u8(SIGNING_REQUIRED).zeros(8);
+    let head = Out::default()
+        .u16(25)
+        .bytes(&[0, SIGNING_REQUIRED])
+        .zeros(8);
     let head = head.u16(TOKEN_AT).len16(token).u64(0);
     let request = head.bytes(token).request(Command::SessionSetup);
     // A token.

@@ -32,7 +32,7 @@ impl Answer {
         let body = body(message, 16)?;
         let _access = bytes::u32_le(body, 12)?;
         Some(Self {
-            is_disk: bytes::u8_at(body, 2)? == DISK,
+            is_disk: *body.get(2)? == DISK,
             needs_encryption: bytes::u32_le(body, 4)? & ENCRYPT != 0,
         })
     }

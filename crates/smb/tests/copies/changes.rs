@@ -6,37 +6,41 @@ use wincsi_smb::Failure;
 use crate::fixture::{Fixture, content, copy, once, rewrite, write};
 use crate::proxy::{From, unchanged};
 
-/// The last one takes more than one request of the server.
-const SIZES: [usize; 3] = [5_000, 70_000, 17 * 1024 * 1024];
+/// Sizes, and whether the server copies. The last of each kind takes several requests.
+const CASES: [(usize, bool); 5] = [
+    (5_000, true),
+    (70_000, true),
+    (17 * 1024 * 1024, true),
+    (70_000, false),
+    (1_200_000, false),
+];
 
 /// At each request once: what is copied is one version or the other, by size, time and bytes.
 #[test]
 fn a_file_that_changes_is_copied_as_one_version() {
-    for size in SIZES {
+    for (size, has_copies) in CASES {
         let fixture = Fixture::new("");
         let versions = [0, 1].map(|version| content("f", size, version));
-        for has_copies in [true, false] {
-            for number in 0.. {
-                fixture.clear();
-                let place = fixture.source().join("f");
-                rewrite(&place, &versions[0], 0);
-                let (file, second) = (place.clone(), versions[1].clone());
-                let (attack, is_done) = once(number, move || rewrite(&file, &second, 1));
-                let mut share = fixture.attacked(attack);
-                if !has_copies {
-                    share.without_server_copies();
-                }
-                copy(&mut share).unwrap();
-                let copied = fixture.target().join("f");
-                let written = |file| fs::metadata(file).unwrap().modified().unwrap();
-                let is_done = is_done.load(Ordering::SeqCst);
-                let is_second = is_done && written(&copied) == written(&place);
-                let expected = &versions[usize::from(is_second)];
-                let what = format!("{size} {has_copies}, request {number}: {is_second}");
-                assert!(fs::read(copied).unwrap() == *expected, "{what}");
-                if !is_done {
-                    break;
-                }
+        for number in 0.. {
+            fixture.clear();
+            let place = fixture.source().join("f");
+            rewrite(&place, &versions[0], 0);
+            let (file, second) = (place.clone(), versions[1].clone());
+            let (attack, is_done) = once(number, move || rewrite(&file, &second, 1));
+            let mut share = fixture.attacked(attack);
+            if !has_copies {
+                share.without_server_copies();
+            }
+            copy(&mut share).unwrap();
+            let copied = fixture.target().join("f");
+            let written = |file| fs::metadata(file).unwrap().modified().unwrap();
+            let is_done = is_done.load(Ordering::SeqCst);
+            let is_second = is_done && written(&copied) == written(&place);
+            let expected = &versions[usize::from(is_second)];
+            let what = format!("{size} {has_copies}, request {number}: {is_second}");
+            assert!(fs::read(copied).unwrap() == *expected, "{what}");
+            if !is_done {
+                break;
             }
         }
     }
@@ -45,7 +49,7 @@ fn a_file_that_changes_is_copied_as_one_version() {
 /// A small one is opened, read and closed in one message.
 #[test]
 fn a_large_file_that_never_rests_is_named() {
-    for size in &SIZES[1..] {
+    for (size, has_copies) in &CASES[1..] {
         let fixture = Fixture::new("");
         let file = fixture.file("f", *size);
         let versions = [0, 1].map(|version| content("f", *size, version));
@@ -57,7 +61,11 @@ fn a_large_file_that_never_rests_is_named() {
             }
             unchanged(message)
         };
-        let unsteady = copy(&mut fixture.attacked(Box::new(attack))).unwrap_err();
+        let mut share = fixture.attacked(Box::new(attack));
+        if !has_copies {
+            share.without_server_copies();
+        }
+        let unsteady = copy(&mut share).unwrap_err();
         assert_eq!(unsteady.failure, Failure::Unsteady, "{size}");
         assert!(unsteady.object.ends_with(r"\v\f"), "{unsteady}");
         assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use wincsi_smb::{Failure, FileId, Privacy, Result, Share};
 
 use crate::operations::{at, failure};
-use crate::proxy::{Attack, From, Instead, between, framed, unchanged};
+use crate::proxy::{Attack, From, Instead, between, framed, one, unchanged};
 use crate::server::{PASSWORD, Samba, open, soon, user};
 
 /// The messages of one side: NEGOTIATE, SESSION_SETUP twice, TREE_CONNECT, CREATE with what follows it.
@@ -23,15 +23,10 @@ const WAYS: [(&str, Privacy); 2] = [
 
 #[test]
 fn without_an_attack_each_way_works() {
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         let samba = Samba::start();
-        let (done, requests) = attacked(
-            &samba,
-            share,
-            privacy,
-            PATIENCE,
-            Box::new(|_, _, m| unchanged(m)),
-        );
+        let none = Box::new(|_, _, message: &[u8]| unchanged(message));
+        let (done, requests) = attacked(&samba, way, PATIENCE, none);
         let error = done.err().map(|e| e.to_string());
         assert_eq!((error, requests), (None, MESSAGES));
     }
@@ -40,21 +35,13 @@ fn without_an_attack_each_way_works() {
 #[test]
 fn each_changed_bit_fails_the_call() {
     let samba = Samba::start();
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         for number in 0..MESSAGES {
             for place in [5, 8, 14, 17, 21, 26, 40, 50, 70, 77, 997] {
-                let attack = move |from, n, message: &[u8]| {
-                    let mut message = message.to_vec();
-                    if (from, n) == (From::Server, number) {
-                        let place = place % message.len();
-                        message[place] ^= 1 << (place % 8);
-                    }
-                    Instead::Frames(vec![message])
-                };
-                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
-                let error = done.expect_err(&format!("{share}: message {number}, byte {place}"));
+                let attack = flipped((From::Server, number), place, place % 8);
+                let (done, _) = attacked(&samba, way, PATIENCE, attack);
+                let error = done.expect_err(&format!("{way:?}: message {number}, byte {place}"));
                 assert!(error.failure.ends_connection() || number < 3, "{error}");
-                clean(&samba);
             }
         }
     }
@@ -63,21 +50,13 @@ fn each_changed_bit_fails_the_call() {
 #[test]
 fn each_changed_request_before_keys_fails() {
     let samba = Samba::start();
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         // Ciphers, the dialect's place, capabilities, the client's id, a salt; the logon's flags and names.
         for (number, places) in [(0, [160, 164, 72, 77, 120]), (1, [67, 70, 130, 140, 89])] {
             for place in places {
-                let attack = move |from, n, message: &[u8]| {
-                    let mut message = message.to_vec();
-                    if (from, n) == (From::Client, number) {
-                        let place = place % message.len();
-                        message[place] ^= 1;
-                    }
-                    Instead::Frames(vec![message])
-                };
-                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
-                assert!(done.is_err(), "{share}: message {number}, byte {place}");
-                clean(&samba);
+                let attack = flipped((From::Client, number), place, 0);
+                let (done, _) = attacked(&samba, way, PATIENCE, attack);
+                assert!(done.is_err(), "{way:?}: message {number}, byte {place}");
             }
         }
     }
@@ -86,7 +65,7 @@ fn each_changed_request_before_keys_fails() {
 #[test]
 fn replayed_shortened_and_stray_answers_fail() {
     let samba = Samba::start();
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         for number in 0..MESSAGES {
             for kind in ["replayed", "twice", "short", "empty", "long", "garbage"] {
                 let mut last = Vec::new();
@@ -107,12 +86,11 @@ fn replayed_shortened_and_stray_answers_fail() {
                         _ => vec![vec![0xa5; message.len()]],
                     })
                 };
-                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                let (done, _) = attacked(&samba, way, PATIENCE, Box::new(attack));
                 // The last answer's double is read by no one.
                 let is_harmless = kind == "twice" && number == MESSAGES - 1;
-                let what = format!("{share}: {kind} message {number}");
+                let what = format!("{way:?}: {kind} message {number}");
                 assert_eq!(done.is_ok(), is_harmless, "{what}");
-                clean(&samba);
             }
         }
     }
@@ -124,11 +102,9 @@ fn one_of_several_answers_is_not_long() {
     let samba = Samba::start();
     let entries = [0, 1].map(|n| (at(&n.to_string()), FileId(n)));
     for (share, privacy) in WAYS {
-        let attack = |from, n, message: &[u8]| match (from, n) {
-            (From::Server, CREATE) => Instead::Frames(vec![[message, &[0; 21 * 4_096]].concat()]),
-            _ => unchanged(message),
-        };
-        let (port, _) = between(samba.port(), Box::new(attack));
+        let longer = |message: &[u8]| Instead::Frames(vec![[message, &[0; 21 * 4_096]].concat()]);
+        let attack = one((From::Server, CREATE), longer);
+        let (port, _) = between(samba.port(), attack);
         let mut share = open(port, share, &user(), PASSWORD, privacy, soon()).unwrap();
         let failed = failure(share.remove_each(&entries, soon()));
         assert_eq!(failed, Failure::Malformed("length"));
@@ -138,23 +114,19 @@ fn one_of_several_answers_is_not_long() {
 #[test]
 fn silence_and_trickles_end_at_the_deadline() {
     let samba = Samba::start();
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         for number in [0, 2, CREATE] {
             for sent in [0, 2, 4, 40] {
-                let attack = move |from, n, message: &[u8]| match (from, n) {
-                    (From::Server, n) if n == number => {
-                        Instead::BytesThenSilence(framed(message)[..sent].to_vec())
-                    }
-                    _ => unchanged(message),
+                let cut = move |message: &[u8]| {
+                    Instead::BytesThenSilence(framed(message)[..sent].to_vec())
                 };
                 let started = Instant::now();
-                let (done, _) = attacked(&samba, share, privacy, SHORT, Box::new(attack));
+                let (done, _) = attacked(&samba, way, SHORT, one((From::Server, number), cut));
                 let error = done.unwrap_err();
                 // A busy machine may need longer for the messages before; the deadline is the same.
                 let is_in_time = error.failure == Failure::TimedOut;
-                assert!(is_in_time, "{share}: message {number}: {error}");
+                assert!(is_in_time, "{way:?}: message {number}: {error}");
                 assert!(started.elapsed() < PATIENCE);
-                clean(&samba);
             }
         }
     }
@@ -163,21 +135,17 @@ fn silence_and_trickles_end_at_the_deadline() {
 #[test]
 fn nothing_is_sent_again_after_a_lost_answer() {
     let samba = Samba::start();
-    for (share, privacy) in WAYS {
+    for way in WAYS {
         for number in 0..MESSAGES {
             for side in [From::Client, From::Server] {
-                let attack = move |from, n, message: &[u8]| match (from, n) {
-                    now if now == (side, number) => Instead::End,
-                    _ => unchanged(message),
-                };
-                let (done, requests) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                let attack = one((side, number), |_| Instead::End);
+                let (done, requests) = attacked(&samba, way, PATIENCE, attack);
                 let error = done.unwrap_err();
                 assert!(matches!(error.failure, Failure::Lost(_)), "{error}");
-                assert_eq!(requests, number + 1, "{share}: {side:?} {number}");
+                assert_eq!(requests, number + 1, "{way:?}: {side:?} {number}");
                 let made = samba.root().join("made").exists();
                 let was_sent = number == CREATE && side == From::Server;
-                assert_eq!(made, was_sent, "{share}: {side:?} {number}");
-                clean(&samba);
+                assert_eq!(made, was_sent, "{way:?}: {side:?} {number}");
             }
         }
     }
@@ -200,37 +168,41 @@ fn an_encrypted_session_takes_no_plain_answer() {
         }
         _ => unchanged(message),
     };
-    let [_, (share, privacy)] = WAYS;
-    let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+    let (done, _) = attacked(&samba, WAYS[1], PATIENCE, Box::new(attack));
     let failure = done.unwrap_err().failure;
     assert_eq!(failure, Failure::Unprotected("it is not encrypted"));
+}
+
+/// Flips a bit of one message, of a byte that counts on from its end.
+fn flipped(at: (From, usize), place: usize, bit: usize) -> Attack {
+    one(at, move |message| {
+        let mut message = message.to_vec();
+        let place = place % message.len();
+        message[place] ^= 1 << bit;
+        Instead::Frames(vec![message])
+    })
 }
 
 /// Opens a share through a man in the middle and makes a folder there. After a failure the share is used once more.
 fn attacked(
     samba: &Samba,
-    share: &str,
-    privacy: Privacy,
+    (share, privacy): (&str, Privacy),
     patience: Duration,
     attack: Attack,
 ) -> (Result<()>, usize) {
+    // Of the attack before.
+    let _ = std::fs::remove_dir(samba.root().join("made"));
     let (port, requests) = between(samba.port(), attack);
     let by = Instant::now() + patience;
     let done = open(port, share, &user(), PASSWORD, privacy, by).and_then(|mut share| {
-        let made = share.make_folder(&at("made"), by);
-        if made
-            .as_ref()
-            .is_err_and(|error| error.failure.ends_connection())
+        let made = share.make_folder(&at("made"), by).map(drop);
+        if let Err(error) = &made
+            && error.failure.ends_connection()
         {
-            let again = share.stat(&at(""), by).unwrap_err();
-            assert_eq!(again.failure, Failure::Ended);
+            assert_eq!(failure(share.stat(&at(""), by)), Failure::Ended);
         }
-        made.map(drop)
+        made
     });
     let requests = *requests.lock().unwrap();
     (done, requests)
-}
-
-fn clean(samba: &Samba) {
-    let _ = std::fs::remove_dir(samba.root().join("made"));
 }

@@ -1,10 +1,11 @@
-use std::os::unix::ffi::OsStrExt;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
 
 use wincsi_smb::{Entry, Error, Existing, Failure, FileId, Kind, LONGEST_FILE, Name, Privacy};
 use wincsi_smb::{RemoteShare, Share, SharePath};
 
-use crate::proxy::{From, Instead, between, unchanged};
+use crate::proxy::{From, Instead, between, one, unchanged};
 use crate::server::{PASSWORD, Samba, open, soon, user};
 
 /// Each way to protect messages, which the operations do not notice.
@@ -23,10 +24,9 @@ fn folders_are_made_moved_and_removed() {
         assert_eq!(share.stat(&at("a"), soon()).unwrap(), id);
         let found = entry(&mut share, "a");
         assert_eq!((found.kind, found.id), (Kind::Folder, id));
-        let again = share.make_folder(&at("a"), soon());
-        assert_eq!(failure(again), Failure::Exists);
-        let deep = share.make_folder(&at("b/c"), soon());
-        assert_eq!(failure(deep), Failure::NotFound);
+        let again = failure(share.make_folder(&at("a"), soon()));
+        let deep = failure(share.make_folder(&at("b/c"), soon()));
+        assert_eq!((again, deep), (Failure::Exists, Failure::NotFound));
 
         let hidden = share.make_hidden_folder(&at("h"), soon()).unwrap();
         let onto = share.rename(&at("a"), id, &at("h"), Existing::Replace, soon());
@@ -34,9 +34,8 @@ fn folders_are_made_moved_and_removed() {
         let other = FileId(id.0 + 1);
         let wrong = share.rename(&at("a"), other, &at("b"), Existing::Refuse, soon());
         assert_eq!(failure(wrong), changed(other, id));
-        share
-            .rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon())
-            .unwrap();
+        let moved = share.rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon());
+        moved.unwrap();
         assert_eq!(failure(share.stat(&at("a"), soon())), Failure::NotFound);
         assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap(), id);
 
@@ -57,16 +56,13 @@ fn files_have_the_bytes_that_were_written() {
         let mut share = samba.open(name, privacy);
         for size in [0, 1, LONGEST_FILE] {
             let content: Vec<u8> = (0..size).map(|n| n.to_le_bytes()[0]).collect();
-            let file = share.create(&at("aside"), &content, soon()).unwrap();
-            let id = file.id;
-            share.place(file, &at("f"), soon()).unwrap();
+            let id = put(&mut share, "f", &content);
             assert_eq!(share.read(&at("f"), soon()).unwrap(), content);
             let found = entry(&mut share, "f");
             assert_eq!((found.kind, found.size, found.id), (Kind::File, size, id));
-            let again = share.create(&at("f"), b"", soon());
-            assert_eq!(failure(again), Failure::Exists);
-            let listed = share.list(&at("f"), 9, soon());
-            assert_eq!(failure(listed), Failure::NotAFolder);
+            let again = failure(share.create(&at("f"), b"", soon()));
+            let listed = failure(share.list(&at("f"), 9, soon()));
+            assert_eq!((again, listed), (Failure::Exists, Failure::NotAFolder));
 
             let file = share.create(&at("g"), b"new", soon()).unwrap();
             let new = file.id;
@@ -74,12 +70,10 @@ fn files_have_the_bytes_that_were_written() {
             share.place(file, &at("g"), soon()).unwrap();
             let kept = share.rename(&at("g"), new, &at("f"), Existing::Refuse, soon());
             assert_eq!(failure(kept), Failure::Exists);
-            share
-                .rename(&at("g"), new, &at("f"), Existing::Replace, soon())
-                .unwrap();
+            let replaced = share.rename(&at("g"), new, &at("f"), Existing::Replace, soon());
+            replaced.unwrap();
             assert_eq!(share.read(&at("f"), soon()).unwrap(), b"new");
-            let file = share.create(&at("g"), b"newer", soon()).unwrap();
-            share.place(file, &at("f"), soon()).unwrap();
+            put(&mut share, "f", b"newer");
             assert_eq!(share.read(&at("f"), soon()).unwrap(), b"newer");
             share.clear(&at("f"), soon()).unwrap();
             share.clear(&at("f"), soon()).unwrap();
@@ -105,25 +99,17 @@ fn names_are_those_that_the_server_has() {
     let mut share = samba.open("encrypted", Privacy::Required);
     let names = ["a b", "a\u{f028}b", "ä", "\u{1f600}", "A", "$x"];
     for name in names {
-        let file = share.create(&at(name), name.as_bytes(), soon()).unwrap();
-        share.place(file, &at(name), soon()).unwrap();
+        put(&mut share, name, name.as_bytes());
     }
-    let on_disk: Vec<Vec<u8>> = std::fs::read_dir(samba.root())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().as_bytes().to_vec())
-        .collect();
     for name in names.iter().filter(|name| !name.contains('\u{f028}')) {
-        assert!(on_disk.contains(&name.as_bytes().to_vec()), "{name}");
+        assert!(samba.root().join(name).exists(), "{name}");
     }
     let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
     assert!(!listing.has_more && listing.above.is_some());
     let root = share.stat(&SharePath::root(), soon()).unwrap();
     assert_eq!(listing.id, root);
-    let mut found: Vec<Name> = listing.entries.iter().map(|e| e.name.clone()).collect();
-    let mut expected: Vec<Name> = names.iter().map(|name| Name::new(name).unwrap()).collect();
-    found.sort();
-    expected.sort();
-    assert_eq!(found, expected);
+    let found: BTreeSet<Name> = listing.entries.iter().map(|e| e.name.clone()).collect();
+    assert_eq!(found, names.map(|name| Name::new(name).unwrap()).into());
     for entry in listing.entries {
         let name = entry.name;
         let path = SharePath::root().join(&name).unwrap();
@@ -136,15 +122,11 @@ fn names_are_those_that_the_server_has() {
 #[test]
 fn lists_are_as_long_as_their_limit() {
     let samba = Samba::start();
-    for n in 0..2_000 {
-        std::fs::write(samba.root().join(format!("{n:0100}")), b"").unwrap();
-    }
+    put_files(&samba, 2_000, 100);
     let mut share = samba.open("encrypted", Privacy::Required);
     for (limit, count, has_more) in [(0, 0, true), (10, 10, true), (2_000, 2_000, false)] {
         let listing = share.list(&SharePath::root(), limit, soon()).unwrap();
-        let mut ids: Vec<FileId> = listing.entries.iter().map(|entry| entry.id).collect();
-        ids.sort();
-        ids.dedup();
+        let ids: BTreeSet<FileId> = listing.entries.iter().map(|entry| entry.id).collect();
         assert_eq!((ids.len(), listing.has_more), (count, has_more));
     }
 }
@@ -153,9 +135,7 @@ fn lists_are_as_long_as_their_limit() {
 #[test]
 fn of_many_only_those_with_their_ids_go() {
     let samba = Samba::start();
-    for n in 0..150 {
-        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
-    }
+    put_files(&samba, 150, 3);
     let read_only = samba.root().join("005");
     std::fs::set_permissions(read_only, PermissionsExt::from_mode(0o444)).unwrap();
     let mut share = samba.open("encrypted", Privacy::Required);
@@ -165,14 +145,9 @@ fn of_many_only_those_with_their_ids_go() {
     let wrong = share.remove_each(&entries, soon()).unwrap_err();
     assert_eq!(wrong.failure, Failure::Changed { expected, found });
     assert!(wrong.object.ends_with("070"), "{wrong}");
-    let left: Vec<String> = [70]
-        .into_iter()
-        .chain(128..150)
-        .map(|n| format!("{n:03}"))
-        .collect();
-    let mut names = names(&mut share, "");
-    names.sort();
-    assert_eq!(names, left);
+    let left = [70].into_iter().chain(128..150);
+    let left: BTreeSet<String> = left.map(|n| format!("{n:03}")).collect();
+    assert_eq!(BTreeSet::from_iter(names(&mut share, "")), left);
     entries[70].1 = found;
     // One that is gone already keeps none beside it.
     let gone = share.remove_each(&entries[69..], soon());
@@ -186,9 +161,7 @@ fn answers_in_another_order_find_their_requests() {
     /// After the logon, the share, and five that earn the credits for all at once.
     const FIRST: usize = 4 + 5;
     let samba = Samba::start();
-    for n in 0..10 {
-        std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
-    }
+    put_files(&samba, 10, 1);
     let entries = entries(&mut samba.open("plain", Privacy::Offered));
     let mut kept = None;
     let attack = move |from, n, message: &[u8]| match (from, kept.take()) {
@@ -202,9 +175,7 @@ fn answers_in_another_order_find_their_requests() {
             unchanged(message)
         }
     };
-    let (port, requests) = between(samba.port(), Box::new(attack));
-    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
-    let mut share = opened.unwrap();
+    let (mut share, requests) = through(&samba, attack);
     for (path, _) in &entries[..5] {
         share.stat(path, soon()).unwrap();
     }
@@ -220,9 +191,7 @@ fn two_answers_to_one_request_end_the_connection() {
     /// The messages before the removal, and those that open.
     const OPENED: usize = 4 + 5 + 6;
     let samba = Samba::start();
-    for n in 0..5 {
-        std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
-    }
+    put_files(&samba, 5, 1);
     let mut entries = entries(&mut samba.open("plain", Privacy::Offered));
     entries.insert(0, (at("missing"), FileId(1)));
     let mut last = Vec::new();
@@ -235,9 +204,7 @@ fn two_answers_to_one_request_end_the_connection() {
         }
         unchanged(message)
     };
-    let (port, _) = between(samba.port(), Box::new(attack));
-    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
-    let mut share = opened.unwrap();
+    let (mut share, _) = through(&samba, attack);
     for (path, _) in &entries[1..] {
         share.stat(path, soon()).unwrap();
     }
@@ -255,15 +222,11 @@ fn what_the_close_could_not_remove_is_not_removed() {
         let (folder, away) = (samba.root().join("d"), samba.root().join("away"));
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("f"), b"x").unwrap();
-        let attack = move |from, n, message: &[u8]| {
-            if (from, n) == (From::Client, REMOVAL) {
-                std::fs::rename(&folder, &away).unwrap();
-            }
+        let attack = one((From::Client, REMOVAL), move |message| {
+            std::fs::rename(&folder, &away).unwrap();
             unchanged(message)
-        };
-        let (port, _) = between(samba.port(), Box::new(attack));
-        let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
-        let mut share = opened.unwrap();
+        });
+        let (mut share, _) = through(&samba, attack);
         let id = share.stat(&at("d/f"), soon()).unwrap();
         let done = match by_handle {
             true => {
@@ -281,23 +244,17 @@ fn what_the_close_could_not_remove_is_not_removed() {
 fn a_file_is_flushed_before_it_is_placed() {
     const ORDER: [u8; 3] = [9, 7, 17];
     let samba = Samba::start();
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let commands = seen.clone();
     let attack = move |from, _, frame: &[u8]| {
         if from == From::Client {
-            let all = messages(frame);
-            commands
-                .lock()
-                .unwrap()
-                .extend(all.iter().map(|message| message[12]));
+            let all = messages(frame).into_iter().map(|message| message[12]);
+            commands.lock().unwrap().extend(all);
         }
         unchanged(frame)
     };
-    let (port, _) = between(samba.port(), Box::new(attack));
-    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
-    let mut share = opened.unwrap();
-    let file = share.create(&at("aside"), b"x", soon()).unwrap();
-    share.place(file, &at("f"), soon()).unwrap();
+    let (mut share, _) = through(&samba, attack);
+    put(&mut share, "f", b"x");
     let mut sent = seen.lock().unwrap().clone();
     sent.retain(|command| ORDER.contains(command));
     assert_eq!(sent, ORDER, "WRITE, FLUSH, SET_INFO");
@@ -306,43 +263,62 @@ fn a_file_is_flushed_before_it_is_placed() {
 #[test]
 fn each_request_has_a_credit() {
     let samba = Samba::start();
-    for n in 0..100 {
-        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
-    }
+    put_files(&samba, 100, 3);
     let entries = entries(&mut samba.open("plain", Privacy::Offered));
     let mut credits = 1;
     let count = move |from, n, frame: &[u8]| {
         for message in messages(frame) {
             match from {
-                From::Server => {
-                    credits += u32::from(u16::from_le_bytes([message[14], message[15]]))
-                }
-                From::Client => {
-                    let left = credits.checked_sub(1);
-                    credits = left.unwrap_or_else(|| panic!("message {n} has no credit"));
-                }
+                From::Server => credits += i32::from(message[14]) + 256 * i32::from(message[15]),
+                From::Client => credits -= 1,
             }
+            assert!(credits >= 0, "message {n} has no credit");
         }
         unchanged(frame)
     };
-    let (port, _) = between(samba.port(), Box::new(count));
-    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
-    opened.unwrap().remove_each(&entries, soon()).unwrap();
+    let (mut share, _) = through(&samba, count);
+    share.remove_each(&entries, soon()).unwrap();
 }
 
 /// The messages of a frame in the clear.
 fn messages(mut frame: &[u8]) -> Vec<&[u8]> {
     let mut messages = Vec::new();
-    loop {
+    while !frame.is_empty() {
         let next = u32::from_le_bytes(frame[20..24].try_into().unwrap());
-        let next = usize::try_from(next).unwrap();
-        if next == 0 {
-            messages.push(frame);
-            return messages;
-        }
-        let (message, rest) = frame.split_at(next);
+        let end = if next == 0 {
+            frame.len()
+        } else {
+            usize::try_from(next).unwrap()
+        };
+        let (message, rest) = frame.split_at(end);
         messages.push(message);
         frame = rest;
+    }
+    messages
+}
+
+/// The share `plain`, through a man in the middle who counts requests.
+pub(crate) fn through(
+    samba: &Samba,
+    attack: impl FnMut(From, usize, &[u8]) -> Instead + Send + 'static,
+) -> (RemoteShare, Arc<Mutex<usize>>) {
+    let (port, requests) = between(samba.port(), Box::new(attack));
+    let share = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    (share.unwrap(), requests)
+}
+
+/// Writes a file aside, and puts it in its place.
+pub(crate) fn put(share: &mut RemoteShare, path: &str, content: &[u8]) -> FileId {
+    let file = share.create(&at("aside"), content, soon()).unwrap();
+    let id = file.id;
+    share.place(file, &at(path), soon()).unwrap();
+    id
+}
+
+/// So many files, named by numbers of so many digits.
+fn put_files(samba: &Samba, count: usize, digits: usize) {
+    for n in 0..count {
+        std::fs::write(samba.root().join(format!("{n:0digits$}")), b"x").unwrap();
     }
 }
 

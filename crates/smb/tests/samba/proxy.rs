@@ -34,24 +34,30 @@ pub(crate) fn between(server: u16, attack: Attack) -> (u16, Arc<Mutex<usize>>) {
     thread::spawn(move || {
         let (client, _) = listener.accept().unwrap();
         let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
-        // Else several messages at once wait for their receipts.
-        client.set_nodelay(true).unwrap();
-        server.set_nodelay(true).unwrap();
+        for end in [&client, &server] {
+            // Else the second of two frames waits for the other side's delayed acknowledgement, 40 ms.
+            end.set_nodelay(true).unwrap();
+        }
         let attack = Arc::new(Mutex::new(attack));
-        let pairs = [
-            (
-                From::Client,
-                client.try_clone().unwrap(),
-                server.try_clone().unwrap(),
-            ),
-            (From::Server, server, client),
-        ];
-        for (side, source, target) in pairs {
+        let ends = [&client, &server].map(|end| end.try_clone().unwrap());
+        let sides = [From::Client, From::Server].into_iter().zip(ends);
+        for ((side, source), target) in sides.zip([server, client]) {
             let (attack, counted) = (Arc::clone(&attack), Arc::clone(&counted));
             thread::spawn(move || carry(side, source, target, &attack, &counted));
         }
     });
     (port, requests)
+}
+
+/// Decides about one message alone.
+pub(crate) fn one(
+    at: (From, usize),
+    mut instead: impl FnMut(&[u8]) -> Instead + Send + 'static,
+) -> Attack {
+    Box::new(move |from, n, message| match (from, n) == at {
+        true => instead(message),
+        false => unchanged(message),
+    })
 }
 
 pub(crate) fn unchanged(message: &[u8]) -> Instead {
@@ -60,13 +66,14 @@ pub(crate) fn unchanged(message: &[u8]) -> Instead {
 
 fn carry(
     side: From,
-    mut source: TcpStream,
-    mut target: TcpStream,
+    source: TcpStream,
+    target: TcpStream,
     attack: &Mutex<Attack>,
     requests: &Mutex<usize>,
 ) {
     let mut number = 0;
-    while let Some(message) = read_frame(&mut source) {
+    let Ends(source, target) = &mut Ends(source, target);
+    while let Some(message) = read_frame(source) {
         if side == From::Client {
             *requests.lock().unwrap() += 1;
         }
@@ -81,14 +88,23 @@ fn carry(
             Instead::BytesThenSilence(bytes) => {
                 let _ = target.write_all(&bytes);
                 // Until the other side gives up.
-                while read_frame(&mut source).is_some() {}
+                while read_frame(source).is_some() {}
                 return;
             }
-            Instead::End => break,
+            Instead::End => return,
         }
     }
-    let _ = target.shutdown(Shutdown::Both);
-    let _ = source.shutdown(Shutdown::Both);
+}
+
+/// Both end with this, and so with an attack that panics: nobody waits for its deadline.
+struct Ends(TcpStream, TcpStream);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        for end in [&self.0, &self.1] {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {

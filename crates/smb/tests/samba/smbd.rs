@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each program uses a part")]
 
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -35,6 +34,15 @@ impl Samba {
 
     /// With more lines of the global section.
     pub(crate) fn with(lines: &str) -> Self {
+        Self::run(lines, None)
+    }
+
+    /// On a disk of so many bytes, which only the server sees.
+    pub(crate) fn on_disk(size: u64) -> Self {
+        Self::run("", Some(size))
+    }
+
+    fn run(lines: &str, disk: Option<u64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["share", "state"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -42,9 +50,19 @@ impl Samba {
         let port = Port::reserve();
         let config = folder.path().join("smb.conf");
         std::fs::write(&config, configuration(folder.path(), port.number, lines)).unwrap();
-        let mut child = Command::new(program("smbd"))
+        let mut command = Command::new(program(if disk.is_some() { "unshare" } else { "smbd" }));
+        if let Some(size) = disk {
+            let script = format!("mount -t tmpfs -o size={size} none \"$0\" && exec \"$@\"");
+            let is_root = user() == "root";
+            let more = ["--map-current-user", "--keep-caps"];
+            command.args(more.iter().filter(|_| !is_root));
+            command.args(["--mount", "sh", "-c", &script]);
+            command.args([folder.path().join("share"), program("smbd")]);
+        }
+        let mut child = command
             .args(["--foreground", "--debug-stdout", "-d2"])
-            .arg(option("--configfile=", config.as_os_str()))
+            .arg("--configfile")
+            .arg(&config)
             // At its end it kills its process group, so it has one of its own. This pipe ends with the
             // test, be it killed, and then Samba ends too.
             .stdin(Stdio::piped())
@@ -66,17 +84,29 @@ impl Samba {
     pub(crate) fn close_share(&self, share: &str) {
         let config = self.folder.path().join("smb.conf");
         let closed = Command::new(program("smbcontrol"))
-            .arg(option("--configfile=", config.as_os_str()))
+            .arg("--configfile")
+            .arg(&config)
             .args(["smbd", "close-share", share])
             .status();
         assert!(closed.unwrap().success(), "smbcontrol failed");
+    }
+
+    /// What Samba's own client answers to a command.
+    pub(crate) fn client(&self, command: &str) -> String {
+        let output = Command::new(program("smbclient"))
+            .args(["//127.0.0.1/plain", &format!("--port={}", self.port())])
+            .arg(format!("--user={}%{PASSWORD}", user()))
+            .args(["--command", command])
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
     }
 
     /// Lets a user of this machine log on.
     pub(crate) fn add_user(&self, user: &str) {
         let config = self.folder.path().join("smb.conf");
         let mut child = Command::new(program("pdbedit"))
-            .arg(option("--configfile=", config.as_os_str()))
+            .arg("--configfile")
+            .arg(&config)
             .args(["--create", "--password-from-stdin", "--user", user])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -114,16 +144,7 @@ pub(crate) fn user() -> String {
 
 fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     let folder = folder.display();
-    let folders: String = [
-        "private dir",
-        "lock directory",
-        "state directory",
-        "cache directory",
-    ]
-    .into_iter()
-    .chain(["pid directory", "ncalrpc dir"])
-    .map(|name| format!("{name} = {folder}/state\n"))
-    .collect();
+    let state = format!("{folder}/state");
     let share = |name, encryption, read_only| {
         format!(
             "[{name}]\npath = {folder}/share\nread only = {read_only}\nsmb encrypt = {encryption}\n\
@@ -131,13 +152,15 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
         )
     };
     format!(
-        "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
+        "[global]\nprivate dir = {state}\nlock directory = {state}\nstate directory = {state}\n\
+         cache directory = {state}\npid directory = {state}\nncalrpc dir = {state}\n\
+         smb ports = {port}\ninterfaces = 127.0.0.1\n\
          bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
          map to guest = bad user\nstore dos attributes = no\n\
          change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
-         passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
-         log file = {folder}/state/log\n{lines}\n{}{}{}",
+         passdb backend = tdbsam:{state}/passdb.tdb\n\
+         log file = {state}/log\n{lines}\n{}{}{}",
         share("encrypted", "required", "no"),
         share("plain", "auto", "no"),
         share("readers", "auto", "yes"),
@@ -146,17 +169,11 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
 
 fn program(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin")])
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let found = folders
         .map(|folder| folder.join(name))
-        .find(|program| program.is_file())
-        .unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
-}
-
-fn option(name: &str, value: &OsStr) -> std::ffi::OsString {
-    let mut option = std::ffi::OsString::from(name);
-    option.push(value);
-    option
+        .find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
 }
 
 impl Port {

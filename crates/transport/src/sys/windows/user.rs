@@ -90,12 +90,8 @@ impl UserId {
             .iter()
             .fold(0u64, |number, &byte| number << 8 | u64::from(byte));
         let mut text = format!("S-{revision}-{authority}");
-        for part in parts.chunks_exact(4) {
-            let number = part
-                .iter()
-                .rev()
-                .fold(0u32, |number, &byte| number << 8 | u32::from(byte));
-            text.push_str(&format!("-{number}"));
+        for part in parts.as_chunks().0 {
+            text.push_str(&format!("-{}", u32::from_le_bytes(*part)));
         }
         text
     }
