@@ -243,7 +243,7 @@ impl Copy<'_> {
         self.all_done(Operation::Create, made, paths.iter().copied())
     }
 
-    fn expect_target(&mut self, pair: &Pair<'_>) -> Result<()> {
+    pub(super) fn expect_target(&mut self, pair: &Pair<'_>) -> Result<()> {
         let at = (Operation::Create, &pair.target.path, self.by());
         self.target.run(at, |c| c.expect_folder(pair.target))
     }

@@ -19,10 +19,9 @@ use crate::walk::{Limits, remove_content};
 
 /// What is copied, and where to: the content of a folder, its attributes and its times, into a folder that is there already.
 ///
-/// Everything is copied that has a name, but no streams and no access lists. What a file, or a symbolic link to one that
-/// the server follows, has in the copy already with the source's size and time of last write is whole: its content is
-/// neither read nor written. Any other entry of the copy is removed, or made once more. So a repeated call goes on where
-/// the last one ended, and nothing but the two folders must be remembered.
+/// Neither streams nor access lists are copied. A symbolic link that the server follows to a file is copied as that file.
+/// A file of the copy with the source's size and time of last write is whole: it is neither read nor written again. Any
+/// other entry of the copy is removed, or made once more. So a repeated call goes on where the last one ended.
 ///
 /// Before anything is written, the whole source is listed. Errors name the entry; beside what
 /// [ends a connection](crate::Failure::ends_connection):
@@ -181,6 +180,7 @@ impl Copy<'_> {
 
     /// Copies what a folder has; its copy may be there already, in part. Returns whether the folder was there.
     fn content(&mut self, pair: &Pair<'_>) -> Result<bool> {
+        self.expect_depth(&pair.source.path, pair.depth)?;
         let pair = Pair {
             is_new: pair.is_new || self.remove_stale(pair)?,
             ..*pair
@@ -244,11 +244,23 @@ impl Copy<'_> {
         };
         if !self.content(&below)? {
             // Nothing of it is in the copy, as the source has lost it.
+            self.expect_target(pair)?;
             return self.target.discard(open, self.by());
         }
         self.progress.entries += 1;
         self.finish(&[(open, entry.basic)])?;
         self.report()
+    }
+
+    /// A tree may get deeper, while it is copied too.
+    fn expect_depth(&self, path: &SharePath, depth: u64) -> Result<()> {
+        let most = self.order.depth.min(DEEPEST);
+        match depth > most {
+            true => Err(self
+                .source
+                .failed(Operation::Copy, path, Failure::Limit(most))),
+            false => Ok(()),
+        }
     }
 
     fn open_if_there(&mut self, path: &SharePath, above: FileId) -> Result<Option<OpenFile>> {

@@ -1,8 +1,8 @@
 //! Walks the source before anything is written: what it has in sum, and whether all of it can be copied.
 
+use super::Copy;
 use super::names::Names;
-use super::{Copy, DEEPEST};
-use crate::error::{Failure, Operation, Result};
+use crate::error::{Operation, Result};
 use crate::name::SharePath;
 use crate::share::{Entry, Folder, Kind};
 
@@ -12,11 +12,7 @@ const FOLDERS: usize = 256;
 impl Copy<'_> {
     /// Counts what a folder has, whose copy is to be at `target`.
     pub(super) fn survey(&mut self, folder: &Folder, target: &SharePath, depth: u64) -> Result<()> {
-        let most = self.order.depth.min(DEEPEST);
-        if depth > most {
-            let limit = Failure::Limit(most);
-            return Err(self.source.failed(Operation::Copy, &folder.path, limit));
-        }
+        self.expect_depth(&folder.path, depth)?;
         let mut names = Names::default();
         let mut folders = Vec::new();
         let mut is_all = true;

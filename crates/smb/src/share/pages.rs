@@ -39,7 +39,7 @@ impl RemoteShare {
     pub(crate) fn next_page(&mut self, pages: &mut Pages, by: Instant) -> Result<Vec<Entry>> {
         let mut entries = std::mem::take(&mut pages.first);
         let path = pages.path.clone();
-        while let (true, Some(handle)) = (entries.is_empty(), pages.handle) {
+        if let (true, Some(handle)) = (entries.is_empty(), pages.handle) {
             let page = self.run((Operation::List, &path, by), |c| c.page(&handle));
             if !page.as_ref().is_ok_and(|(_, is_end)| !is_end) {
                 self.close_later(pages, by);

@@ -75,8 +75,10 @@ fn a_large_file_that_never_rests_is_named() {
 /// At each request once: the copy ends, or names what failed, and a repeat makes it equal.
 #[test]
 fn a_source_that_loses_and_gets_entries_is_copied() {
+    let fixture = Fixture::with_each_kind();
     for number in 0.. {
-        let fixture = Fixture::with_each_kind();
+        fixture.fill();
+        fixture.clear();
         let source = fixture.source();
         let (attack, is_done) = once(number, move || {
             fs::remove_dir_all(source.join("nested")).unwrap();

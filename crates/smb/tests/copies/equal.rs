@@ -205,55 +205,25 @@ fn an_order_that_fits_no_folder_is_refused() {
     fixture.folder("d/deeper/deepest");
     let right = order(&mut share).unwrap();
     let id = FileId(right.source_id.0 + 1_000);
+    let changed = |found| Failure::Changed {
+        expected: id,
+        found,
+    };
+    let with = |change: &dyn Fn(&mut CopyOrder)| {
+        let mut order = right.clone();
+        change(&mut order);
+        order
+    };
     for (order, expected) in [
+        (with(&|o| o.depth = 2), Failure::Limit(2)),
+        (with(&|o| o.source = at("none")), Failure::NotFound),
+        (with(&|o| o.source = at("")), Failure::IsAFolder),
         (
-            CopyOrder {
-                depth: 2,
-                ..right.clone()
-            },
-            Failure::Limit(2),
-        ),
-        (
-            CopyOrder {
-                source: at("none"),
-                ..right.clone()
-            },
-            Failure::NotFound,
-        ),
-        (
-            CopyOrder {
-                source: at(""),
-                ..right.clone()
-            },
-            Failure::IsAFolder,
-        ),
-        (
-            CopyOrder {
-                source_share: Name::new("none").unwrap(),
-                ..right.clone()
-            },
+            with(&|o| o.source_share = Name::new("none").unwrap()),
             Failure::NoSuchShare,
         ),
-        (
-            CopyOrder {
-                source_id: id,
-                ..right.clone()
-            },
-            Failure::Changed {
-                expected: id,
-                found: right.source_id,
-            },
-        ),
-        (
-            CopyOrder {
-                target_id: id,
-                ..right.clone()
-            },
-            Failure::Changed {
-                expected: id,
-                found: right.target_id,
-            },
-        ),
+        (with(&|o| o.source_id = id), changed(right.source_id)),
+        (with(&|o| o.target_id = id), changed(right.target_id)),
     ] {
         let refused = failure(share.copy(&order, &mut |_| ControlFlow::Continue(())));
         assert_eq!(refused, expected);

@@ -49,12 +49,20 @@ impl Fixture {
     /// With some of each kind of entry in the source.
     pub(crate) fn with_each_kind() -> Self {
         let fixture = Self::new("");
-        fixture.folder("empty");
-        fixture.folder("nested/deeper/d\u{e9}epest");
-        fixture.file("nested/f", 10);
-        fixture.file("nested/deeper/d\u{e9}epest/f", 10);
+        fixture.fill();
+        fixture
+    }
+
+    /// Makes the source once more.
+    pub(crate) fn fill(&self) {
+        fs::remove_dir_all(self.source()).unwrap();
+        self.folder("");
+        self.folder("empty");
+        self.folder("nested/deeper/d\u{e9}epest");
+        self.file("nested/f", 10);
+        self.file("nested/deeper/d\u{e9}epest/f", 10);
         for size in [0, 1, 65_536, 65_537] {
-            fixture.file(&format!("size-{size}"), size);
+            self.file(&format!("size-{size}"), size);
         }
         for (name, mode) in [
             ("read-only", 0o444),
@@ -65,14 +73,13 @@ impl Fixture {
         ] {
             let size = if name.ends_with("large") { 140_000 } else { 9 };
             let mode = PermissionsExt::from_mode(mode);
-            fs::set_permissions(fixture.file(name, size), mode).unwrap();
+            fs::set_permissions(self.file(name, size), mode).unwrap();
         }
         for name in ["a b", "a\u{f028}b", "\u{e4}\u{1f600}", &"x".repeat(200)] {
-            let file = fixture.file("aside", name.len());
-            fs::rename(file, fixture.source().join(name)).unwrap();
+            let file = self.file("aside", name.len());
+            fs::rename(file, self.source().join(name)).unwrap();
         }
-        symlink("../victim/precious", fixture.source().join("link")).unwrap();
-        fixture
+        symlink("../victim/precious", self.source().join("link")).unwrap();
     }
 
     pub(crate) fn source(&self) -> PathBuf {
