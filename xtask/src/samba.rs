@@ -48,6 +48,8 @@ impl Share {
             Ok(())
         };
         expect("", &[&[".wincsi"], volumes].concat())?;
+        // It stays once there was a clone; one with something in it is not removed here.
+        let _ = fs::remove_dir(root.join(".wincsi/clones"));
         expect(".wincsi", &["deleted"])?;
         expect(".wincsi/deleted", &[])?;
         volumes

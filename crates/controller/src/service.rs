@@ -1,5 +1,6 @@
 //! CSI's Controller service.
 
+mod clones;
 mod connections;
 mod create;
 mod delete;
@@ -64,6 +65,7 @@ impl Controller {
 
     pub fn render(&self, page: &mut Exposition) {
         self.left.render(page);
+        clones::render(self.volumes.figures(), page);
     }
 
     fn on<R: Rpc<Request: ForVolume>>(self: &Arc<Self>, router: &mut Router, answer: Answer<R>) {

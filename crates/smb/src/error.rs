@@ -46,6 +46,10 @@ pub enum Operation {
     Lock,
     #[error("close")]
     Close,
+    #[error("find the free space of")]
+    Space,
+    #[error("copy")]
+    Copy,
 }
 
 /// Why an operation failed: where the text says all of it, nothing else does.
@@ -97,6 +101,18 @@ pub enum Failure {
         name: String,
         error: NameError,
     },
+    /// The server may take two names of a folder for one.
+    #[error("holds the names {first} and {second}, which the server may take for one")]
+    SameName {
+        /// Escaped, as `second`.
+        first: String,
+        second: String,
+    },
+    #[error("changes while it is copied")]
+    Unsteady,
+    /// By what watches it.
+    #[error("was stopped")]
+    Stopped,
 
     // The connection, which has ended then.
     #[error("cannot be reached ({0})")]

@@ -1,7 +1,7 @@
-//! An SMB 3.1.1 client for what a storage controller does on a share: folders, small files, locks.
+//! An SMB 3.1.1 client for what a storage controller does on a share: folders, small files, locks, copies.
 //!
-//! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server, [`remove_content`] empties a tree without
-//! following links. All of it blocks, starts no runtime and no thread that outlives a lookup of a name.
+//! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server. [`remove_content`] empties a tree and
+//! [`Share::copy`] copies one without following links. All of it blocks, starts no runtime and no thread that outlives a lookup of a name.
 //!
 //! | promise | how |
 //! |---|---|
@@ -20,6 +20,7 @@
 mod auth;
 mod bytes;
 mod connection;
+mod copy;
 mod credentials;
 mod crypto;
 mod error;
@@ -33,11 +34,13 @@ mod wire;
 mod vectors;
 
 pub use connection::{Login, Privacy, Server};
+pub use copy::{Copied, CopyOrder, CopyProgress};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
 pub use share::{
-    Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, RemoteShare, Share,
+    Basic, Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, RemoteShare, Share,
+    Space, Watch,
 };
 pub use walk::{Limits, Removed, remove_content};
 
@@ -56,6 +59,11 @@ pub fn decode_everything(bytes: &[u8]) {
     let _ = wire::file::write_answer(bytes);
     let _ = wire::info::id_answer(bytes);
     let _ = wire::info::directory_answer(bytes);
+    let _ = wire::info::name_answer(bytes);
+    let _ = wire::info::space_answer(bytes);
+    let _ = wire::create::closed(bytes);
+    let _ = wire::ioctl::resume_key_answer(bytes);
+    let _ = wire::ioctl::chunks_answer(bytes);
 }
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ impl Name {
     pub fn units(&self) -> &[u16] {
         &self.0
     }
+
+    /// The same for names that a server may take for one; for others hardly ever.
+    pub(crate) fn folded(&self) -> String {
+        upper(&String::from_utf16_lossy(&self.0))
+    }
 }
 
 impl SharePath {
@@ -110,6 +115,18 @@ pub(crate) fn escape(units: &[u16]) -> String {
         .collect()
 }
 
+/// Upper case unit by unit: a character whose upper case has another length stays, as in Windows's table.
+pub(crate) fn upper(text: &str) -> String {
+    let one = |c: char| {
+        let mut forms = c.to_uppercase();
+        match (forms.next(), forms.next()) {
+            (Some(upper), None) if c.len_utf16() + upper.len_utf16() == 2 => upper,
+            _ => c,
+        }
+    };
+    text.chars().map(one).collect()
+}
+
 /// What Windows refuses in names, and what would lead elsewhere.
 fn is_refused(unit: u16) -> bool {
     unit < 0x20 || u8::try_from(unit).is_ok_and(|byte| br#"\/:*?"<>|"#.contains(&byte))
@@ -136,7 +153,7 @@ impl fmt::Display for SharePath {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, NameError, SharePath};
+    use super::{Name, NameError, SharePath, upper};
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
@@ -174,5 +191,14 @@ mod tests {
         let long = vec!["x".repeat(255); 128].join("/");
         assert_eq!(SharePath::new(&long), Err(NameError::PathTooLong));
         assert_eq!(SharePath::root().parent(), None);
+    }
+
+    #[test]
+    fn upper_case_keeps_the_number_of_units() {
+        let plain = ("User1", "USER1");
+        for (text, expected) in [plain, ("jörg", "JÖRG"), ("weiß", "WEIß"), ("ŉ𐐨", "ŉ𐐨")]
+        {
+            assert_eq!(upper(text), expected);
+        }
     }
 }

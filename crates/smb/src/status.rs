@@ -5,9 +5,11 @@ use crate::error::Failure;
 pub(crate) const SUCCESS: u32 = 0;
 pub(crate) const PENDING: u32 = 0x0000_0103;
 pub(crate) const NO_MORE_FILES: u32 = 0x8000_0006;
+pub(crate) const INVALID_PARAMETER: u32 = 0xC000_000D;
 pub(crate) const NO_SUCH_FILE: u32 = 0xC000_000F;
 pub(crate) const END_OF_FILE: u32 = 0xC000_0011;
 pub(crate) const MORE_PROCESSING_REQUIRED: u32 = 0xC000_0016;
+pub(crate) const INVALID_VIEW_SIZE: u32 = 0xC000_001F;
 pub(crate) const NOT_SUPPORTED: u32 = 0xC000_00BB;
 
 /// What a status other than success means to a caller.

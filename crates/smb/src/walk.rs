@@ -168,9 +168,12 @@ mod tests {
     use std::time::Instant;
 
     use super::{Limits, Removed, remove_content};
+    use crate::copy::{Copied, CopyOrder};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share};
+    use crate::share::{
+        Basic, Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Space, Watch,
+    };
 
     /// What a walk does not call.
     macro_rules! unused {
@@ -219,6 +222,7 @@ mod tests {
                 kind,
                 size: 0,
                 changed: 0,
+                basic: Basic::default(),
             };
             left.map(entry).collect()
         }
@@ -237,7 +241,14 @@ mod tests {
             read(&SharePath) -> Vec<u8>;
             clear(&SharePath) -> ();
             lock(&SharePath) -> OpenFile;
+            lock_beside(&SharePath) -> OpenFile;
             close(OpenFile) -> ();
+            space(&SharePath) -> Space;
+            beside(&Name) -> Box<dyn Share + Send>;
+        }
+
+        fn copy(&mut self, _: &CopyOrder, _: &mut Watch<'_>) -> Result<Copied> {
+            Err(super::failed(Failure::Ended, &SharePath::root()))
         }
 
         fn list_ending(

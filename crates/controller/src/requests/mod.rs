@@ -23,8 +23,16 @@ pub enum RequestError {
     Missing(&'static str),
     #[error("block volumes do not exist on shares: the volume needs volumeMode Filesystem")]
     Block,
-    #[error("a folder of a share is made empty: no clone, and no snapshot")]
-    ContentSource,
+    #[error("the content source is a snapshot, and only volumes are cloned")]
+    Snapshot,
+    #[error(
+        "the source {0:?} is a share or a base folder, of which no clone is made: name a volume with a folder of its own"
+    )]
+    WholeShare(String),
+    #[error(
+        "the source is on the server {source_host:?}, and the class's password is for {host:?} alone: clone it by a class that names the source's server, by the same name"
+    )]
+    OtherServer { source_host: String, host: String },
     #[error("the class has the parameter {0:?}, which is unknown")]
     Parameter(String),
     #[error("the class has the parameter {0} twice")]

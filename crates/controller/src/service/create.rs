@@ -1,19 +1,23 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use driver::kinds::share::attributes::{MountOptions, User};
 use driver::record::VolumeHandle;
+use program::hidden;
 use smb::Name;
 use transport::{Code, Status};
 use wire::csi::v1::volume_capability::AccessType;
+use wire::csi::v1::volume_content_source::Type as ContentSource;
 use wire::csi::v1::{
     CapacityRange, CreateVolumeRequest, CreateVolumeResponse, Volume, VolumeCapability,
 };
 
+use super::delete::Target;
 use super::{Controller, base};
 use crate::code;
 use crate::requests::{Class, Handle, Place, RequestError, Secret, class, place, secret};
-use crate::volumes::{Create, Created, Folder};
+use crate::volumes::{Create, Created, Folder, FolderError, Source};
 
 /// A volume of a request: its handle and context, and what is to be made for it.
 struct Wanted<'a> {
@@ -21,6 +25,8 @@ struct Wanted<'a> {
     secret: Option<Secret>,
     options: MountOptions,
     name: Name,
+    /// The handle of the volume that it is a copy of.
+    source: Option<&'a str>,
     request: &'a CreateVolumeRequest,
 }
 
@@ -55,11 +61,17 @@ impl Controller {
         let volume = Create {
             name: wanted.name.clone(),
             base: base(&place, secret),
+            source: wanted.source(&place, secret)?,
             folder: Folder::new(place.folder).map_err(RequestError::from)?,
             size,
             parameters: wanted.class.parameters.clone(),
         };
         let connections = self.connections(&volume.base, secret);
+        if volume.source.is_some() {
+            self.volumes
+                .clone_volume(Arc::new(connections), volume, by)?;
+            return Ok(response);
+        }
         if self.volumes.create(&connections, &volume, by)? == Created::Found {
             let (name, base, folder) = (&wanted.request.name, &volume.base, volume.folder.path());
             let was_there = "which was there before: a delete leaves it";
@@ -73,9 +85,6 @@ impl<'a> Wanted<'a> {
     fn read(request: &'a CreateVolumeRequest, default_policy: &str) -> Result<Self, Status> {
         let name = place::volume_name(&request.name)?;
         let flags = mount_flags(&request.volume_capabilities)?;
-        if request.volume_content_source.is_some() {
-            return Err(RequestError::ContentSource.into());
-        }
         if let Some(key) = request.mutable_parameters.keys().next() {
             return Err(RequestError::Parameter(key.clone()).into());
         }
@@ -85,6 +94,7 @@ impl<'a> Wanted<'a> {
             secret: Secret::read(&request.secrets)?,
             options: secret::options("the class", flags)?,
             name,
+            source: content_source(request)?,
             request,
         })
     }
@@ -95,6 +105,9 @@ impl<'a> Wanted<'a> {
 
     /// Without a Secret nothing can be made: the volume is the source itself.
     fn expect_only_source(&self) -> Result<(), RequestError> {
+        if self.source.is_some() {
+            return Err(RequestError::NoSecret("a clone"));
+        }
         if self.class.folder.is_some() {
             return Err(RequestError::NoSecret("subDir"));
         }
@@ -103,6 +116,30 @@ impl<'a> Wanted<'a> {
         }
         Place::read(&self.class.source, "")?;
         Ok(())
+    }
+
+    /// The volume to clone: on the class's server, as its password goes to no other.
+    fn source(&self, place: &Place, secret: &Secret) -> Result<Option<Source>, Status> {
+        let Some(id) = self.source else {
+            return Ok(None);
+        };
+        let target = Target::read(id).map_err(|why| match why {
+            RequestError::Folder(FolderError::Empty) => RequestError::WholeShare(id.into()).into(),
+            why => {
+                let text = format!("there is no source {id:?}: {why}");
+                Status::new(Code::NotFound, hidden::shown(&text))
+            }
+        })?;
+        let (source_host, host) = (target.place.host.clone(), place.host.clone());
+        if !source_host.eq_ignore_ascii_case(&host) {
+            return Err(RequestError::OtherServer { source_host, host }.into());
+        }
+        Ok(Some(Source {
+            id: id.to_owned(),
+            base: base(&target.place, secret),
+            name: target.name,
+            folder: target.folder,
+        }))
     }
 
     fn response(&self, context: BTreeMap<String, String>) -> Result<CreateVolumeResponse, Status> {
@@ -119,9 +156,21 @@ impl<'a> Wanted<'a> {
                 capacity_bytes: 0,
                 volume_id: id,
                 volume_context: context,
+                content_source: self.request.volume_content_source.clone(),
                 ..Default::default()
             }),
         })
+    }
+}
+
+fn content_source(request: &CreateVolumeRequest) -> Result<Option<&str>, RequestError> {
+    let Some(source) = &request.volume_content_source else {
+        return Ok(None);
+    };
+    match &source.r#type {
+        Some(ContentSource::Volume(volume)) => Ok(Some(&volume.volume_id)),
+        Some(ContentSource::Snapshot(_)) => Err(RequestError::Snapshot),
+        None => Err(RequestError::Missing("volume of the content source")),
     }
 }
 

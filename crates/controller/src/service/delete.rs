@@ -59,17 +59,17 @@ impl Controller {
 }
 
 /// What a handle names.
-struct Target {
-    place: Place,
-    folder: Folder,
-    name: Option<Name>,
+pub(super) struct Target {
+    pub(super) place: Place,
+    pub(super) folder: Folder,
+    pub(super) name: Option<Name>,
     policy: Policy,
     /// Whether it has no third field, and one folder with the UUID of csi-provisioner's names.
     is_named_by_provisioner: bool,
 }
 
 impl Target {
-    fn read(id: &str) -> Result<Self, RequestError> {
+    pub(super) fn read(id: &str) -> Result<Self, RequestError> {
         VolumeHandle::parse(id)?;
         let handle = Handle::read(id).ok_or(RequestError::Form)?;
         let place = Place::read(&handle.source, &handle.folder)?;

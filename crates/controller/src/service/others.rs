@@ -17,9 +17,10 @@ use super::{Controller, base};
 use crate::requests::{Handle, Place, RequestError, Secret};
 use crate::volumes::Folder;
 
-/// No snapshots and no clones; nothing lists volumes or capacity, whose requests have no Secret.
-const OPERATIONS: [Operation; 3] = [
+/// No snapshots; nothing lists volumes or capacity, whose requests have no Secret.
+const OPERATIONS: [Operation; 4] = [
     Operation::CreateDeleteVolume,
+    Operation::CloneVolume,
     Operation::ExpandVolume,
     Operation::SingleNodeMultiWriter,
 ];

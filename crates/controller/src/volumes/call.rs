@@ -3,7 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath};
+use smb::{
+    Existing, Failure, FileId, Limits, Listing, Name, OpenFile, Operation, Share, SharePath,
+    remove_content,
+};
 
 use super::names::{self, RECORDS};
 use super::place::End;
@@ -14,6 +17,16 @@ use super::{Base, Error, Volumes};
 const REPLACE_TRIES: u32 = 5;
 const REPLACE_PAUSE: Duration = Duration::from_millis(20);
 
+/// How long a server may take for one round of what outlasts its call.
+pub(super) const ROUND: Duration = Duration::from_secs(120);
+/// After so many rounds someone else may be adding entries. The next call goes on.
+const MOST_ROUNDS: u32 = 1_000;
+/// How much such a round removes, and how deep folders may lie in folders.
+pub(super) const LIMITS: Limits = Limits {
+    depth: 256,
+    entries: 1_000,
+};
+
 /// A call's connection: what it does ends with it, and with its locks.
 pub(super) struct Call<'a> {
     pub(super) volumes: &'a Volumes,
@@ -23,9 +36,10 @@ pub(super) struct Call<'a> {
     /// The ids of the folders from the share's own to the base folder.
     pub(super) ids: Vec<FileId>,
     pub(super) base_id: FileId,
-    /// The base's `.wincsi`, and where in it deleted folders go.
+    /// The base's `.wincsi`, and where in it deleted folders go, and copies are made.
     pub(super) records: SharePath,
     pub(super) deleted: SharePath,
+    pub(super) clones: SharePath,
     /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
     pub(super) record_ids: Vec<FileId>,
     /// The base's `.wincsi`, if this call made it.
@@ -34,6 +48,8 @@ pub(super) struct Call<'a> {
     pub(super) has_own: bool,
     /// A record that was written aside and is not in its place yet, with its length.
     aside: Option<(OpenFile, Record, u64)>,
+    /// When this call last wrote a record, by the server's clock; 0 if that is not known.
+    pub(super) now: u64,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
     /// Whether a folder may be there that this call failed to make.
@@ -52,6 +68,8 @@ pub(super) struct Files {
     pub(super) lock: SharePath,
     /// Where its folder goes when it is deleted.
     pub(super) moved: SharePath,
+    /// Where its folder is until it is whole, if it is a clone.
+    pub(super) copy: SharePath,
 }
 
 impl<'a> Call<'a> {
@@ -78,11 +96,13 @@ impl<'a> Call<'a> {
             ids: Vec::new(),
             base_id: FileId(0),
             deleted: base.below(&records, "deleted")?,
+            clones: base.below(&records, "clones")?,
             records,
             record_ids: Vec::new(),
             made_records: None,
             has_own: false,
             aside: None,
+            now: 0,
             is_clean: true,
             is_unsure: false,
         };
@@ -141,6 +161,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The base's `.wincsi`, if this call made it.
+    pub(super) fn made_records(&self) -> Option<(SharePath, FileId)> {
+        self.made_records.map(|id| (self.records.clone(), id))
+    }
+
     /// The id of the `.wincsi` in a folder, if it has one that is no link.
     pub(super) fn records_in(
         &mut self,
@@ -163,6 +188,7 @@ impl<'a> Call<'a> {
             aside: file("new")?,
             lock: file("lock")?,
             moved: self.base.below(&self.deleted, &key)?,
+            copy: self.base.below(&self.clones, &key)?,
             key,
         })
     }
@@ -203,6 +229,7 @@ impl<'a> Call<'a> {
         let (id, from, to) = (file.id, &files.aside, &files.record);
         let placed = self.share.place(file, to, self.by);
         if let Ok(changed) = placed {
+            self.now = changed;
             self.learn(files, record, (id, changed, size));
         }
         let mut placed = placed.map(drop);
@@ -241,6 +268,38 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The folder at a path in `.wincsi`, of which each part is looked at.
+    pub(super) fn folder_of_records(&mut self, path: &SharePath) -> Result<Option<FileId>, Error> {
+        let mut id = self.base_id;
+        for path in prefixes(path).iter().skip(self.ids.len()) {
+            id = match self.folder_in(path, id)? {
+                End::Folder(id) => id,
+                End::Missing => return Ok(None),
+                End::File => return Err(self.base.blocked(path, "it is no folder")),
+            };
+        }
+        Ok(Some(id))
+    }
+
+    /// Removes what is in a folder, in rounds, of which each has a deadline.
+    pub(super) fn empty(&mut self, path: &SharePath, id: FileId) -> Result<(), Error> {
+        for _ in 0..MOST_ROUNDS {
+            self.by = Instant::now() + ROUND;
+            let removed = match remove_content(self.share, path, id, LIMITS, self.by) {
+                Err(error) if error.failure == Failure::Limit(LIMITS.entries) => continue,
+                removed => removed?,
+            };
+            if removed.unproved > 0 {
+                let path = self.base.at(path);
+                tracing::warn!(
+                    "{path}: of its folders only their kind shows that they are no links"
+                );
+            }
+            return Ok(());
+        }
+        Err(Error::GoesOn(format!("removing {}", self.base.at(path))))
+    }
+
     /// Removes a file or an empty folder, if it is there.
     pub(super) fn clear(&mut self, path: &SharePath) -> Result<(), Error> {
         match self.share.clear(path, self.by) {
@@ -264,7 +323,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn is_locked(&self, path: &SharePath) -> Error {
-        let who = "another controller, or one whose machine vanished, has locked";
+        let who = "a clone of it, another controller, or one whose machine vanished, has locked";
         Error::Busy(format!("{who} {}", self.base.at(path)))
     }
 

@@ -46,10 +46,10 @@ impl Making<'_> {
         let own = call.read(&self.files)?;
         self.is_first = own.is_none();
         if let Some(record) = own.filter(|record| record.state != State::Left) {
-            self.check(&record)?;
+            check(self.volume, &record)?;
             self.volumes.remember(self.volume);
             if let State::Ready(held) = &record.state
-                && self.still_has(call, held)?
+                && call.has(self.volume.folder.path(), Some(FileId(held.id)))?
             {
                 return Ok(held.origin);
             }
@@ -62,28 +62,11 @@ impl Making<'_> {
         made
     }
 
-    /// Whether a repeated call asks for the same.
-    fn check(&self, record: &Record) -> Result<(), Error> {
-        let name = text(&self.volume.name);
-        if let Some(difference) = record.difference(self.volume) {
-            return Err(exists(&name, &difference));
-        }
-        match record.state {
-            State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
-            State::Creating | State::Ready(_) | State::Left => Ok(()),
-        }
-    }
-
-    fn still_has(&self, call: &mut Call<'_>, held: &Held) -> Result<bool, Error> {
-        let found = call.find(self.volume.folder.path())?;
-        Ok(found.end == End::Folder(FileId(held.id)))
-    }
-
     fn make(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let intent = Record::intent(self.volume);
         call.write_aside(&self.files, &intent)?;
         let found = call.decide(&self.files, &self.volume.folder, |call, known, found| {
-            self.allow(call, known, &found)?;
+            allow(call, self.volume, known, &found)?;
             self.volumes.remember(self.volume);
             call.put(&self.files)?;
             Ok(found)
@@ -92,45 +75,6 @@ impl Making<'_> {
         let origin = held.origin;
         call.write(&self.files, &intent.with(State::Ready(held)))?;
         Ok(origin)
-    }
-
-    /// Whether the folder can be this volume's now.
-    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>], found: &Found) -> Result<(), Error> {
-        let folder = &self.volume.folder;
-        call.prove(found)?;
-        // A base folder inside of a volume would go with it.
-        if found.holds_records || found.is_in(&call.record_ids) {
-            return Err(holds_records(call, &found.path));
-        }
-        if found.end == End::File {
-            return Err(call.failed(&found.path, Failure::NotAFolder).into());
-        }
-        let place = found.place(&call.base.path, folder);
-        let base = base_place(call);
-        for known in known {
-            let Ok(other) = &known.volume else {
-                continue;
-            };
-            if other.state == State::Left {
-                continue;
-            }
-            let is_here = !matches!(other.state, State::Deleting(_));
-            if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
-                let (volume, records) = (&other.name, call.base.at(&known.file));
-                return Err(Error::Invalid(format!(
-                    "the base folder {} lies in volume {volume}, whose record is in {records}",
-                    call.base
-                )));
-            }
-            let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
-            if !is_here && overlaps && other.is_unmoved(call)? {
-                let (volume, path) = (&other.name, call.base.at(&other.path));
-                return Err(Error::Busy(format!(
-                    "volume {volume} is being deleted, and its folder {path} is not moved away yet"
-                )));
-            }
-        }
-        Ok(())
     }
 
     /// Makes the folder, and those above it that are missing.
@@ -161,6 +105,61 @@ impl Making<'_> {
             self.volumes.forget(&self.volume.name);
         }
     }
+}
+
+/// Whether a repeated call asks for the same.
+pub(super) fn check(volume: &Create, record: &Record) -> Result<(), Error> {
+    let name = text(&volume.name);
+    if let Some(difference) = record.difference(volume) {
+        return Err(exists(&name, &difference));
+    }
+    match record.state {
+        State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
+        State::Creating | State::Cloning(_) | State::Ready(_) | State::Left => Ok(()),
+    }
+}
+
+/// Whether the folder can be this volume's now.
+pub(super) fn allow(
+    call: &mut Call<'_>,
+    volume: &Create,
+    known: &[Arc<Known>],
+    found: &Found,
+) -> Result<(), Error> {
+    call.prove(found)?;
+    // A base folder inside of a volume would go with it.
+    if found.holds_records || found.is_in(&call.record_ids) {
+        return Err(holds_records(call, &found.path));
+    }
+    if found.end == End::File {
+        return Err(call.failed(&found.path, Failure::NotAFolder).into());
+    }
+    let place = found.place(&call.base.path, &volume.folder);
+    let base = base_place(call);
+    for known in known {
+        let Ok(other) = &known.volume else {
+            continue;
+        };
+        if other.state == State::Left {
+            continue;
+        }
+        let is_here = !matches!(other.state, State::Deleting(_));
+        if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
+            let (volume, records) = (&other.name, call.base.at(&known.file));
+            return Err(Error::Invalid(format!(
+                "the base folder {} lies in volume {volume}, whose record is in {records}",
+                call.base
+            )));
+        }
+        let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
+        if !is_here && overlaps && other.is_unmoved(call)? {
+            let (volume, path) = (&other.name, call.base.at(&other.path));
+            return Err(Error::Busy(format!(
+                "volume {volume} is being deleted, and its folder {path} is not moved away yet"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn holds_records(call: &Call<'_>, path: &SharePath) -> Error {

@@ -2,27 +2,18 @@
 //! the folder, whose id no other has so long. So a repeated call never takes a new folder in the old place for its own.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use smb::{Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, remove_content};
+use smb::{Existing, Failure, FileId, Kind, Name, OpenFile, SharePath};
 use transport::Code;
 
-use super::call::{Call, Files};
+use super::call::{Call, Files, LIMITS, ROUND};
+use super::clones::remove_half;
 use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
 use super::records::Known;
 use super::{Created, Delete, Deleted, Error, Left, Policy, Unrecorded};
-
-/// How long a server may take for one round of a long delete.
-const ROUND: Duration = Duration::from_secs(120);
-/// After so many rounds someone else may be adding entries. The next call goes on.
-const MOST_ROUNDS: u32 = 1_000;
-/// How much such a round removes, and how deep folders may lie in folders.
-const LIMITS: Limits = Limits {
-    depth: 256,
-    entries: 1_000,
-};
 
 /// How many entries of a folder without a record are looked through for a `.wincsi`.
 const MOST_LOOKED_THROUGH: usize = 1_000_000;
@@ -92,6 +83,9 @@ impl Deleting<'_> {
             }
             Err(error) => return Err(error),
         };
+        if let Some(deleted) = self.end_half(call, &own)? {
+            return Ok(deleted);
+        }
         let decided = self.decided(call, &own);
         call.discard_aside();
         match decided? {
@@ -100,6 +94,33 @@ impl Deleting<'_> {
                 self.forget(call, own, &deleted)?;
                 Ok(deleted)
             }
+        }
+    }
+
+    /// Ends with a clone that was never in its place: no policy keeps half of a volume.
+    fn end_half(&self, call: &mut Call<'_>, own: &Own) -> Result<Option<Deleted>, Error> {
+        match own {
+            Own::Record(record) if record.is_of_half_clone() => {
+                let (id, place) = (record.state.held(), self.volume.folder.path());
+                if call.has(place, id.map(|held| FileId(held.id)))? {
+                    return Ok(None);
+                }
+                let is_free = matches!(call.find(place), Ok(found) if found.end == End::Missing);
+                // A repeated call must not take what is there for a folder without a record.
+                let deleted = match is_free || self.volume.unrecorded == Unrecorded::Keep {
+                    true => Deleted::Gone,
+                    false => Deleted::Left(Left::Unrecorded),
+                };
+                let own = Own::Record(record.clone());
+                remove_half(call, &self.files, |call| self.forget(call, own, &deleted))?;
+                Ok(Some(deleted))
+            }
+            // An earlier call may have ended between these two.
+            Own::None => {
+                let _ = call.share.clear(&self.files.copy, call.by);
+                Ok(None)
+            }
+            Own::Record(_) | Own::OtherFolder => Ok(None),
         }
     }
 
@@ -197,11 +218,13 @@ impl Deleting<'_> {
             Own::None => None,
             Own::Record(record) => match &record.state {
                 State::Deleting(held) => Some(held),
-                State::Creating | State::Ready(_) | State::Left => return Ok(None),
+                State::Creating | State::Cloning(_) | State::Ready(_) | State::Left => {
+                    return Ok(None);
+                }
             },
             Own::OtherFolder => return Ok(None),
         };
-        match (self.moved(call)?, held) {
+        match (call.folder_of_records(&self.files.moved)?, held) {
             (Some(found), Some(held)) if found.0 == held.id => {
                 call.clear(&self.files.aside)?;
                 Ok(Some(Decided::Moved(found, None)))
@@ -215,23 +238,6 @@ impl Deleting<'_> {
             }
             (Some(_) | None, _) => Ok(None),
         }
-    }
-
-    /// The folder that was moved away, if there is one.
-    fn moved(&self, call: &mut Call<'_>) -> Result<Option<FileId>, Error> {
-        let mut above = call.base_id;
-        for path in [
-            &call.records.clone(),
-            &call.deleted.clone(),
-            &self.files.moved,
-        ] {
-            above = match call.folder_in(path, above)? {
-                End::Folder(id) => id,
-                End::Missing => return Ok(None),
-                End::File => return Err(call.base.blocked(path, "it is no folder")),
-            };
-        }
-        Ok(Some(above))
     }
 
     /// Under the locks: whether the folder goes, and if so, moves it away.
@@ -292,7 +298,9 @@ impl Deleting<'_> {
             (State::Left, _) => left(Left::Unrecorded),
             (State::Creating, _) if !self.volume.folder.is_named(&self.name) => left(Left::Found),
             (State::Creating, Some(id)) => Ok(id),
-            (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
+            (State::Ready(held) | State::Cloning(held) | State::Deleting(held), Some(id))
+                if held.id == id.0 =>
+            {
                 match held.origin {
                     Created::Made => Ok(id),
                     Created::Found => left(Left::Found),
@@ -302,7 +310,9 @@ impl Deleting<'_> {
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
             (State::Ready(held), _) if held.origin == Created::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
-            (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
+            (State::Creating | State::Cloning(_) | State::Ready(_) | State::Deleting(_), _) => {
+                left(Left::Replaced)
+            }
         }
     }
 
@@ -322,7 +332,7 @@ impl Deleting<'_> {
             let overlaps = match other.state {
                 State::Ready(_) => other.place.overlaps(&place),
                 State::Deleting(_) => other.place.overlaps(&place) && other.is_unmoved(call)?,
-                State::Creating => {
+                State::Creating | State::Cloning(_) => {
                     other.place.overlaps(&place)
                         || place.may_have_short_names(&other.place)
                             && other.place_now(call)?.overlaps(&place)
@@ -398,7 +408,7 @@ impl Deleting<'_> {
             .blocked(path, "each name that its archive could have is taken"))
     }
 
-    /// Removes what was moved away, in rounds, of which each has a deadline.
+    /// Removes what was moved away.
     fn finish(
         &self,
         call: &mut Call<'_>,
@@ -406,22 +416,7 @@ impl Deleting<'_> {
         open: Option<OpenFile>,
     ) -> Result<Deleted, Error> {
         let path = &self.files.moved;
-        let mut rounds = 0;
-        let removed = loop {
-            call.by = Instant::now() + ROUND;
-            rounds += 1;
-            match remove_content(call.share, path, id, LIMITS, call.by) {
-                Err(error) if error.failure == Failure::Limit(LIMITS.entries) => {}
-                removed => break removed?,
-            }
-            if rounds == MOST_ROUNDS {
-                return Err(Error::GoesOn(text(&self.name)));
-            }
-        };
-        if removed.unproved > 0 {
-            let path = call.base.at(path);
-            tracing::warn!("{path}: of its folders only their kind shows that they are no links");
-        }
+        call.empty(path, id)?;
         call.clear(&self.files.record)?;
         let gone = match open {
             Some(folder) => call.share.discard(folder, call.by),

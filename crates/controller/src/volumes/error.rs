@@ -18,8 +18,14 @@ pub enum Error {
     /// A file, a link, an entry in use or a record that cannot be read is in the way, until someone changes that.
     #[error("{0}")]
     Blocked(String),
-    /// The delete goes on after the deadline; a repeated call waits for it.
-    #[error("deleting {0} takes longer than the call, and goes on")]
+    /// There is no volume to clone: not any more, or not yet.
+    #[error("{0}")]
+    NotFound(String),
+    /// The share has too little space for a clone.
+    #[error("{0}")]
+    Full(String),
+    /// What it names goes on after the deadline; a repeated call waits for it.
+    #[error("{0} takes longer than the call, and goes on")]
     GoesOn(String),
     #[error(transparent)]
     Share(#[from] smb::Error),
@@ -32,9 +38,29 @@ impl Error {
             Self::Exists(_) => Code::AlreadyExists,
             Self::Invalid(_) => Code::InvalidArgument,
             Self::Blocked(_) => Code::FailedPrecondition,
+            Self::NotFound(_) => Code::NotFound,
+            Self::Full(_) => Code::ResourceExhausted,
             Self::GoesOn(_) => Code::DeadlineExceeded,
             Self::Share(error) => code(error),
         }
+    }
+}
+
+impl Error {
+    /// Whether a repeated call may go on where this one failed.
+    pub(super) fn may_pass(&self) -> bool {
+        use Code::{Aborted, DeadlineExceeded, Internal, Unauthenticated, Unavailable};
+        let is_busy = matches!(self, Self::Share(error)
+            if matches!(error.failure, Failure::InUse | Failure::Unsteady));
+        is_busy
+            || [
+                Aborted,
+                DeadlineExceeded,
+                Internal,
+                Unauthenticated,
+                Unavailable,
+            ]
+            .contains(&self.code())
     }
 }
 

@@ -1,14 +1,19 @@
 //! Volumes as folders of a base folder on a share, each with a record in the base's hidden folder `.wincsi`.
 
 mod call;
+mod clones;
 mod create;
 mod delete;
 mod error;
+mod figures;
+mod leftovers;
 mod names;
 mod place;
 mod record;
 mod records;
 mod running;
+mod source;
+mod watch;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -21,10 +26,11 @@ use smb::{FileId, Listing, Name, Server, Share, SharePath};
 
 use self::call::Call;
 pub use self::error::Error;
+pub use self::figures::Figures;
 pub use self::names::{Folder, FolderError};
 use self::place::End;
 use self::records::Seen;
-use self::running::{Turns, lock};
+use self::running::{Done, Turn, Turns, Work, lock};
 
 /// All that a process knows of volumes: calls that run, what it may have left on shares, records that it read.
 pub struct Volumes {
@@ -36,6 +42,11 @@ pub struct Volumes {
     proven: Mutex<HashSet<(String, FileId)>>,
     /// The base folders of volumes that this process began, until they are deleted.
     begun: Mutex<HashMap<String, String>>,
+    /// What was free, in bytes, before clones that were given up for too little space, by their names.
+    starved: Mutex<HashMap<String, u64>>,
+    /// Base folders whose leftovers are in the log.
+    noticed: Mutex<HashSet<String>>,
+    figures: Figures,
 }
 
 /// Opens connections to the share of one call, as its user.
@@ -69,6 +80,19 @@ pub struct Create {
     pub size: u64,
     /// What a repeated call must have too. No secrets: a record on the share keeps them.
     pub parameters: BTreeMap<String, String>,
+    /// The volume that it is a copy of.
+    pub source: Option<Source>,
+}
+
+/// A volume to clone, as its handle has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The handle, which a repeated call must have too.
+    pub id: String,
+    /// As for a [`Delete`].
+    pub name: Option<Name>,
+    pub base: Base,
+    pub folder: Folder,
 }
 
 /// A volume to delete, as its handle has it.
@@ -146,6 +170,9 @@ impl Volumes {
             seen: Seen::default(),
             proven: Mutex::default(),
             begun: Mutex::default(),
+            starved: Mutex::default(),
+            noticed: Mutex::default(),
+            figures: Figures::default(),
         })
     }
 
@@ -157,16 +184,38 @@ impl Volumes {
         by: Instant,
     ) -> Result<Deleted, Error> {
         let name = volume.title();
-        let (job, turn) = self.running.begin_delete(&name, &volume)?;
-        if let Some(turn) = turn {
-            let volumes = Arc::clone(self);
-            let thread = thread::Builder::new().name("delete".to_owned());
-            let started = thread.spawn(move || {
-                turn.end(volumes.run_delete(&*connector, &volume, by));
-            });
-            started.map_err(|error| Error::Busy(format!("no thread can be started: {error}")))?;
+        let (job, turn) = self.running.begin(&name, &Work::Delete(volume.clone()))?;
+        let volumes = Arc::clone(self);
+        start("delete", turn, move || {
+            let deleted = volumes.run_delete(&*connector, &volume, by);
+            deleted.map(Done::Deleted)
+        })?;
+        match job.wait(&name, by)? {
+            Done::Deleted(deleted) => Ok(deleted),
+            Done::Cloned => Err(Error::Busy(format!("{name} was cloned just now"))),
         }
-        job.wait(&name, by)
+    }
+
+    /// Makes a volume's folder as a copy of its source. If that takes longer than the call, it goes on: the same call waits
+    /// for it. A failure after which a repeated call cannot go on leaves nothing of the copy.
+    pub fn clone_volume(
+        self: &Arc<Self>,
+        connector: Arc<dyn Connector>,
+        volume: Create,
+        by: Instant,
+    ) -> Result<(), Error> {
+        let name = self.expect_base(&volume)?;
+        let (job, turn) = self.running.begin(&name, &Work::Clone(volume.clone()))?;
+        let volumes = Arc::clone(self);
+        start("clone", turn, move || {
+            let cloned = volumes.run_clone(&*connector, &volume, by);
+            cloned.map(|()| Done::Cloned)
+        })?;
+        job.wait(&name, by).map(drop)
+    }
+
+    pub fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// Whether a volume's folder is there, for callers who only look.
@@ -195,21 +244,44 @@ impl Volumes {
         volume: &Create,
         by: Instant,
     ) -> Result<Created, Error> {
+        let name = self.expect_base(volume)?;
+        let _turn = self.running.wait(&name, Instant::now())?;
+        self.over((connector, &volume.base, by), |call| {
+            create::create(call, volume)
+        })
+    }
+
+    /// Refuses a base folder where no volume can be, or another one than the name has by now. Returns what calls for the
+    /// volume have in common.
+    fn expect_base(&self, volume: &Create) -> Result<String, Error> {
         let name = names::text(&volume.name);
         if names::is_reserved(&volume.base.path) {
             let base = format!("the base folder {}", volume.base);
             let lies = "lies in an archive or in the records of volumes";
             return Err(Error::Invalid(format!("{base} {lies}")));
         }
-        let title = title(&volume.base, &name);
-        let _turn = self.running.wait(&title, Instant::now())?;
         let before = lock(&self.begun).get(&name).cloned();
         if let Some(base) = before.filter(|base| *base != volume.base.key()) {
             return Err(exists(&name, &format!("the base folder {base}")));
         }
-        self.over((connector, &volume.base, by), |call| {
-            create::create(call, volume)
-        })
+        Ok(title(&volume.base, &name))
+    }
+
+    fn run_clone(
+        &self,
+        connector: &dyn Connector,
+        volume: &Create,
+        by: Instant,
+    ) -> Result<(), Error> {
+        let Some(source) = &volume.source else {
+            return Err(Error::Invalid("a clone without a source".to_owned()));
+        };
+        let counted = self.figures.begin();
+        let done = self.over((connector, &volume.base, by), |call| {
+            clones::clone(call, (volume, source))
+        });
+        counted.end(&done);
+        done
     }
 
     fn run_delete(
@@ -225,10 +297,12 @@ impl Volumes {
         let deleted = self.over((connector, &volume.base, by), |call| {
             delete::delete(call, volume)
         })?;
-        if let Some(name) = &volume.name
-            && lock(&self.begun).get(&names::text(name)) == Some(&volume.base.key())
-        {
-            self.forget(name);
+        if let Some(name) = &volume.name {
+            let text = names::text(name);
+            lock(&self.starved).remove(&text);
+            if lock(&self.begun).get(&text) == Some(&volume.base.key()) {
+                self.forget(name);
+            }
         }
         if let Deleted::Left(left) = deleted {
             (self.on_left)(volume, left);
@@ -245,6 +319,7 @@ impl Volumes {
         let (mut share, looked) = connector.open(&Call::first_look(base)?, by)?;
         let mut call = Call::new(self, (&mut *share, looked), base, by)?;
         let done = work(&mut call)?;
+        call.log_leftovers();
         if call.is_clean {
             connector.give_back(share);
         }
@@ -270,6 +345,21 @@ impl Delete {
             None => format!("{}{}", self.base, self.folder.path()),
         }
     }
+}
+
+/// Works in a thread of its own, if it is this call's turn.
+fn start(
+    name: &str,
+    turn: Option<Turn>,
+    work: impl FnOnce() -> Result<Done, Error> + Send + 'static,
+) -> Result<(), Error> {
+    let Some(turn) = turn else {
+        return Ok(());
+    };
+    let thread = thread::Builder::new().name(name.to_owned());
+    let started = thread.spawn(move || turn.end(work()));
+    let failed = |error| Error::Busy(format!("no thread can be started: {error}"));
+    started.map(drop).map_err(failed)
 }
 
 fn exists(name: &str, difference: &str) -> Error {

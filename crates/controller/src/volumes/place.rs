@@ -107,6 +107,17 @@ impl Call<'_> {
         self.found(&paths, looked)
     }
 
+    /// Whether the folder at a path below the base folder has this id. A link there is another folder.
+    pub(super) fn has(&mut self, below: &SharePath, id: Option<FileId>) -> Result<bool, Error> {
+        match self.find(below) {
+            Err(Error::Share(error)) if error.failure == Failure::Link => Ok(false),
+            found => {
+                let end = found?.end;
+                Ok(id.is_some_and(|id| end == End::Folder(id)))
+            }
+        }
+    }
+
     /// The paths from below the base folder down to another one.
     pub(super) fn on_the_way(&self, below: &SharePath) -> Result<Vec<SharePath>, Error> {
         let mut path = self.base.path.clone();

@@ -8,7 +8,8 @@ use smb::{FileId, LONGEST_FILE, Name, SharePath};
 use super::names::{self, Folder, path_text, text};
 use super::{Create, Created};
 
-const VERSION: u32 = 1;
+/// Of a folder that was made empty, and of a clone, which no older controller must take for one.
+const VERSIONS: [u32; 2] = [1, 2];
 
 /// What `.wincsi` knows of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub(super) struct Record {
     folder: String,
     size: u64,
     parameters: BTreeMap<String, String>,
+    /// The handle of the volume that it is a clone of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     pub(super) state: State,
 }
 
@@ -29,6 +33,8 @@ pub(super) struct Record {
 pub(super) enum State {
     /// The folder may not be there yet.
     Creating,
+    /// The folder is the copy that is being made, and is in its place perhaps, not before it is whole.
+    Cloning(Held),
     Ready(Held),
     /// It is to be moved away, or was.
     Deleting(Held),
@@ -50,7 +56,7 @@ pub(super) struct Held {
 pub(super) enum RecordError {
     #[error("it is no record of a volume (line {line}, column {column})")]
     Malformed { line: usize, column: usize },
-    #[error("it has version {0}, and only {VERSION} is known")]
+    #[error("it has version {0}, and only those up to {known} are known", known = VERSIONS[1])]
     Version(u32),
     #[error("it is of a volume with another name")]
     OtherName,
@@ -70,21 +76,31 @@ impl Record {
     /// Of a folder that is to be made, or to be deleted without having a record.
     pub(super) fn new(name: &Name, folder: &Folder) -> Self {
         Self {
-            version: VERSION,
+            version: VERSIONS[0],
             name: text(name),
             folder: path_text(folder.path()),
             size: 0,
             parameters: BTreeMap::new(),
+            source: None,
             state: State::Creating,
         }
     }
 
     pub(super) fn intent(volume: &Create) -> Self {
+        let source = volume.source.as_ref().map(|source| source.id.clone());
         Self {
+            version: VERSIONS[usize::from(source.is_some())],
             size: volume.size,
             parameters: volume.parameters.clone(),
+            source,
             ..Self::new(&volume.name, &volume.folder)
         }
+    }
+
+    /// Whether it is of a clone whose folder may be in its place only if it has the record's id.
+    pub(super) fn is_of_half_clone(&self) -> bool {
+        let is_begun = matches!(self.state, State::Creating | State::Cloning(_));
+        is_begun && self.source.is_some()
     }
 
     pub(super) fn with(self, state: State) -> Self {
@@ -93,8 +109,12 @@ impl Record {
 
     /// The record of a volume that goes. Without parameters it is never too long.
     pub(super) fn without_parameters(self) -> Self {
-        let parameters = BTreeMap::new();
-        Self { parameters, ..self }
+        Self {
+            version: VERSIONS[0],
+            parameters: BTreeMap::new(),
+            source: None,
+            ..self
+        }
     }
 
     pub(super) fn is_of(&self, folder: &Folder) -> bool {
@@ -113,6 +133,9 @@ impl Record {
             Some(format!("the folder {}", self.folder.escape_debug()))
         } else if self.size != volume.size {
             Some(format!("the size {}", self.size))
+        } else if self.source.as_ref() != volume.source.as_ref().map(|source| &source.id) {
+            let source = self.source.as_deref().unwrap_or("none");
+            Some(format!("the source {}", source.escape_debug()))
         } else {
             let mut keys = mine.keys().chain(others.keys());
             let key = keys.find(|key| mine.get(*key) != others.get(*key));
@@ -135,7 +158,7 @@ impl Record {
             column: error.column(),
         };
         let Versioned { version } = serde_json::from_slice(bytes).map_err(malformed)?;
-        if version != VERSION {
+        if !VERSIONS.contains(&version) {
             return Err(RecordError::Version(version));
         }
         let record: Self = serde_json::from_slice(bytes).map_err(malformed)?;
@@ -152,7 +175,7 @@ impl State {
     pub(super) fn held(&self) -> Option<&Held> {
         match self {
             Self::Creating | Self::Left => None,
-            Self::Ready(held) | Self::Deleting(held) => Some(held),
+            Self::Cloning(held) | Self::Ready(held) | Self::Deleting(held) => Some(held),
         }
     }
 }

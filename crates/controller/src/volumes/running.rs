@@ -5,10 +5,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use super::{Delete, Deleted, Error};
+use super::{Create, Delete, Deleted, Error};
 
-/// The most deletes that go on at a time: each has a thread and a connection.
+/// The most that go on at a time: each has a thread and a connection, a clone perhaps two.
 const MOST_DELETES: usize = 256;
+const MOST_CLONES: usize = 32;
+/// How many failures wait for their callers.
+const MOST_FAILED: usize = 1_000;
 
 /// What calls work on, by names: volumes, or base folders in which something is decided.
 #[derive(Default)]
@@ -17,6 +20,8 @@ pub(super) struct Turns(Mutex<Taken>);
 #[derive(Default)]
 struct Taken {
     names: HashMap<String, Option<Arc<Job>>>,
+    /// Clones that were given up. The next call for each has the reason, where none waited for it.
+    failed: HashMap<String, Arc<Job>>,
     /// Who waits for a name: its end wakes one of them.
     waiting: Vec<(String, Thread)>,
 }
@@ -28,16 +33,28 @@ pub(super) struct Turn {
     job: Option<Arc<Job>>,
 }
 
-/// A delete that may outlast its call.
+/// What may outlast its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Delete(Delete),
+    Clone(Create),
+}
+
+#[derive(Debug)]
+pub(super) enum Done {
+    Deleted(Deleted),
+    Cloned,
+}
+
 pub(super) struct Job {
-    volume: Delete,
+    work: Work,
     result: Mutex<Outcome>,
     ended: Condvar,
 }
 
 enum Outcome {
     Running,
-    Ended(Result<Deleted, Error>),
+    Ended(Result<Done, Error>),
     /// A caller has the result.
     Taken,
 }
@@ -64,23 +81,29 @@ impl Turns {
         }
     }
 
-    /// Begins a delete, or finds that the same one runs: then there is no turn.
-    pub(super) fn begin_delete(
+    /// Begins something, or finds that the same runs, or failed: then there is no turn.
+    pub(super) fn begin(
         self: &Arc<Self>,
         name: &str,
-        volume: &Delete,
+        work: &Work,
     ) -> Result<(Arc<Job>, Option<Turn>), Error> {
         let mut taken = lock(&self.0);
         match taken.names.get(name) {
-            Some(Some(job)) if job.volume == *volume => return Ok((Arc::clone(job), None)),
+            Some(Some(job)) if job.work == *work => return Ok((Arc::clone(job), None)),
             Some(_) => return Err(busy(name)),
-            None if taken.names.values().flatten().count() >= MOST_DELETES => {
-                return Err(Error::Busy(format!("{MOST_DELETES} deletes go on")));
-            }
             None => {}
         }
+        let failed = taken.failed.remove(name);
+        if let Some(job) = failed.filter(|job| job.work == *work && !job.is_told()) {
+            return Ok((job, None));
+        }
+        let (most, what) = work.most();
+        let jobs = taken.names.values().flatten();
+        if jobs.filter(|job| job.work.most().1 == what).count() >= most {
+            return Err(Error::Busy(format!("{most} {what} go on")));
+        }
         let job = Arc::new(Job {
-            volume: volume.clone(),
+            work: work.clone(),
             result: Mutex::new(Outcome::Running),
             ended: Condvar::new(),
         });
@@ -99,9 +122,19 @@ impl Turns {
 }
 
 impl Turn {
-    /// Ends a delete: first another call for its name may begin, then who waits has the result.
-    pub(super) fn end(mut self, result: Result<Deleted, Error>) {
+    /// Ends it: first another call for its name may begin, then who waits has the result.
+    pub(super) fn end(mut self, result: Result<Done, Error>) {
         let job = self.job.take();
+        if let (Some(job), Err(error)) = (&job, &result)
+            && matches!(job.work, Work::Clone(_))
+            && !error.may_pass()
+        {
+            let mut taken = lock(&self.turns.0);
+            if taken.failed.len() >= MOST_FAILED {
+                taken.failed.clear();
+            }
+            taken.failed.insert(self.name.clone(), Arc::clone(job));
+        }
         drop(self);
         if let Some(job) = job {
             job.end(result);
@@ -125,14 +158,28 @@ impl Drop for Turn {
     }
 }
 
+impl Work {
+    /// How many of its kind may go on, and the kind.
+    fn most(&self) -> (usize, &'static str) {
+        match self {
+            Self::Delete(_) => (MOST_DELETES, "deletes"),
+            Self::Clone(_) => (MOST_CLONES, "clones"),
+        }
+    }
+}
+
 impl Job {
-    fn end(&self, result: Result<Deleted, Error>) {
+    fn is_told(&self) -> bool {
+        matches!(*lock(&self.result), Outcome::Taken)
+    }
+
+    fn end(&self, result: Result<Done, Error>) {
         *lock(&self.result) = Outcome::Ended(result);
         self.ended.notify_all();
     }
 
     /// Waits for the result, which only one caller gets.
-    pub(super) fn wait(&self, name: &str, by: Instant) -> Result<Deleted, Error> {
+    pub(super) fn wait(&self, name: &str, by: Instant) -> Result<Done, Error> {
         let mut result = lock(&self.result);
         loop {
             match std::mem::replace(&mut *result, Outcome::Taken) {
@@ -142,7 +189,11 @@ impl Job {
             }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Error::GoesOn(name.to_owned()));
+                let doing = match self.work {
+                    Work::Delete(_) => "deleting",
+                    Work::Clone(_) => "cloning to",
+                };
+                return Err(Error::GoesOn(format!("{doing} {name}")));
             }
             let waited = self.ended.wait_timeout(result, left);
             result = waited.unwrap_or_else(PoisonError::into_inner).0;

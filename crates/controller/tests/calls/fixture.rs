@@ -14,9 +14,10 @@ use wire::Rpc;
 use wire::csi::v1::controller::{CreateVolume, DeleteVolume, ValidateVolumeCapabilities};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
+use wire::csi::v1::volume_content_source::{Type, VolumeSource};
 use wire::csi::v1::{
     CapacityRange, ControllerExpandVolumeRequest, CreateVolumeRequest, DeleteVolumeRequest,
-    ValidateVolumeCapabilitiesRequest, Volume, VolumeCapability,
+    ValidateVolumeCapabilitiesRequest, Volume, VolumeCapability, VolumeContentSource,
 };
 
 use crate::server::{PASSWORD, Samba, user};
@@ -116,6 +117,14 @@ pub(crate) fn request(name: &str, port: u16) -> CreateVolumeRequest {
     wanted.parameters = map(&[("source", "//127.0.0.1/encrypted")]);
     wanted.secrets = secrets(port);
     wanted
+}
+
+/// Asks for a copy of a volume, by its handle.
+pub(crate) fn clone_of(request: &mut CreateVolumeRequest, id: &str) {
+    let volume_id = id.to_owned();
+    request.volume_content_source = Some(VolumeContentSource {
+        r#type: Some(Type::Volume(VolumeSource { volume_id })),
+    });
 }
 
 pub(crate) fn range(required_bytes: i64, limit_bytes: i64) -> Option<CapacityRange> {

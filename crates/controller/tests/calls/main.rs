@@ -10,6 +10,7 @@
 
 extern crate smb as wincsi_smb;
 
+mod clones;
 mod fixture;
 mod handles;
 mod life;

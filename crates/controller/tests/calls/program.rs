@@ -139,6 +139,7 @@ fn a_claims_folder_comes_and_goes() {
     for line in [
         "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"DeleteVolume\",grpc_service=\"csi.v1.Controller\",grpc_type=\"unary\"} 2",
         "# TYPE wincsi_controller_folders_left_total counter",
+        "wincsi_controller_clone_failures_total{reason=\"space\"} 0",
     ] {
         assert!(page.contains(line), "{line} in {page}");
     }
@@ -217,6 +218,27 @@ fn secrets_are_in_no_output() {
             assert!(!text.contains(part), "{part} in {text}");
         }
     }
+}
+
+/// Nothing goes by its age, and the log has it once.
+#[test]
+fn what_nobody_asks_for_is_in_the_log() {
+    let samba = Samba::start();
+    let left = ["clones/pvc-8", "deleted/pvc-9"].map(|it| samba.root().join(".wincsi").join(it));
+    for folder in &left {
+        fs::create_dir_all(folder.join("sub")).unwrap();
+    }
+    let program = Program::start();
+    for name in ["pvc-1", "pvc-2"] {
+        let wanted = request(name, samba.port());
+        program.call::<CreateVolume>(&wanted).unwrap();
+    }
+    let log = program.end();
+    for line in [r"\.wincsi\clones has pvc-8", r"\.wincsi\deleted has pvc-9"] {
+        assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
+    }
+    assert!(log.contains("which changed 0 min ago"), "{log}");
+    assert!(left.iter().all(|folder| folder.join("sub").exists()));
 }
 
 fn unused_address() -> SocketAddr {

@@ -6,11 +6,12 @@ use transport::Code;
 use wire::csi::v1::VolumeContentSource;
 use wire::csi::v1::controller::{ControllerExpandVolume, ControllerGetCapabilities, CreateVolume};
 use wire::csi::v1::volume_capability::{AccessType, BlockVolume};
-use wire::csi::v1::volume_content_source::{self, VolumeSource};
+use wire::csi::v1::volume_content_source::{self, SnapshotSource};
 use wire::csi::v1::{ControllerGetCapabilitiesRequest, CreateVolumeRequest, VolumeCapability};
 
 use crate::fixture::{
-    Change, Fixture, NOWHERE, UUID, capability, growth, map, range, request, secret, secrets, set,
+    Change, Fixture, NOWHERE, UUID, capability, clone_of, growth, map, range, request, secret,
+    secrets, set,
 };
 
 /// What is changed in a request, and a part of the text that refuses it.
@@ -21,7 +22,9 @@ const CREATES: &[(Change, &str)] = &[
     (|it| it.name.push('.'), "the path of a share"),
     (|it| it.volume_capabilities.clear(), "capability is missing"),
     (|it| it.volume_capabilities = vec![block()], "volumeMode"),
-    (clone, "no clone"),
+    (snapshot, "snapshot"),
+    (nothing, "content source"),
+    (bare_clone, "a clone needs a Secret"),
     (|it| set(it, "subDirr", "x"), "\"subDirr\""),
     (
         |it| it.mutable_parameters = map(&[("iops", "1")]),
@@ -210,9 +213,9 @@ fn no_other_call_is_announced() {
     let fixture = Fixture::with(&[]);
     let request = ControllerGetCapabilitiesRequest {};
     let answer = fixture.call::<ControllerGetCapabilities>(&request);
-    // Create and delete, expand, one writer of several.
+    // Create and delete, clone, expand, one writer of several.
     let all = answer.unwrap().capabilities.into_iter();
-    assert_eq!(Vec::from_iter(all.map(number)), [1, 9, 13]);
+    assert_eq!(Vec::from_iter(all.map(number)), [1, 7, 9, 13]);
 }
 
 fn number(capability: wire::csi::v1::ControllerServiceCapability) -> i32 {
@@ -250,10 +253,20 @@ fn template_in_source(request: &mut CreateVolumeRequest) {
     set(request, "csi.storage.k8s.io/pvc/name", "claim");
 }
 
-fn clone(request: &mut CreateVolumeRequest) {
-    let volume_id = String::from("a");
-    let source = volume_content_source::Type::Volume(VolumeSource { volume_id });
-    request.volume_content_source = Some(VolumeContentSource {
-        r#type: Some(source),
-    });
+fn snapshot(request: &mut CreateVolumeRequest) {
+    let source = SnapshotSource::default();
+    content(request, Some(volume_content_source::Type::Snapshot(source)));
+}
+
+fn nothing(request: &mut CreateVolumeRequest) {
+    content(request, None);
+}
+
+fn bare_clone(request: &mut CreateVolumeRequest) {
+    clone_of(request, "127.0.0.1/encrypted#a##");
+    bare(request, "", "ro");
+}
+
+fn content(request: &mut CreateVolumeRequest, r#type: Option<volume_content_source::Type>) {
+    request.volume_content_source = Some(VolumeContentSource { r#type });
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use transport::Code;
 use wire::csi::v1::CreateVolumeRequest;
 
-use crate::fixture::{Fixture, folder, request, secret, source};
+use crate::fixture::{Fixture, clone_of, folder, request, secret, source};
 use crate::server::{Samba, user};
 
 /// Each Debian has this user. Samba as root becomes it. Else it stays who it is, all files are the first user's, and Samba
@@ -44,6 +44,30 @@ fn an_entry_that_its_user_may_not_delete_is_named() {
         assert_eq!(entries(&root.join(".wincsi")), ["deleted"]);
         assert!(entries(&root.join(".wincsi/deleted")).is_empty());
     }
+}
+
+#[test]
+fn an_entry_that_its_user_may_not_read_is_named() {
+    let (samba, fixture) = scene();
+    let root = samba.root();
+    fs::create_dir_all(root.join("old/sub")).unwrap();
+    for name in ["old/first", "old/sub/kept"] {
+        fs::write(root.join(name), "x").unwrap();
+    }
+    let kept = root.join("old/sub/kept");
+    fs::set_permissions(&kept, PermissionsExt::from_mode(0o600)).unwrap();
+    let mut wanted = seconds("pvc-1", "", &samba);
+    clone_of(&mut wanted, "127.0.0.1/encrypted#old##");
+    for _ in 0..2 {
+        let status = fixture.create(&wanted).unwrap_err();
+        assert_eq!(status.code, Code::PermissionDenied, "{status:?}");
+        assert!(status.message.contains(r"\old\sub\kept"), "{status:?}");
+        assert_eq!(entries(&root.join(".wincsi")), ["clones"]);
+        assert!(entries(&root.join(".wincsi/clones")).is_empty());
+    }
+    open(&kept);
+    fixture.create(&wanted).unwrap();
+    assert!(root.join("pvc-1/sub/kept").exists());
 }
 
 #[test]

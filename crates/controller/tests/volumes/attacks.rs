@@ -149,7 +149,7 @@ fn an_unreadable_record_stops_the_deletes_beside_it() {
         String::new(),
         "{}".to_owned(),
         good[..good.len() - 1].to_owned(),
-        good.replace("\"version\":1", "\"version\":2"),
+        good.replace("\"version\":1", "\"version\":3"),
         good.replace("pvc-2", "pvc-3"),
         good.replace("\"other\"", "\"a/../b\""),
         good.replace("\"other\"", "\"\""),

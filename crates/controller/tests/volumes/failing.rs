@@ -9,8 +9,10 @@ use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share
 use transport::Code;
 use wincsi_controller::volumes::{Connected, Connector, Deleted, Unrecorded};
 
-use crate::fixture::{Controller, Port, at, by_rule, create, delete, entries, gone, volume};
-use crate::server::Samba;
+use crate::fixture::{
+    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, volume,
+};
+use crate::server::{Samba, soon};
 
 /// Operations of which one may fail.
 macro_rules! counted {
@@ -56,6 +58,48 @@ fn after_a_final_failure_nothing_is_left() {
         delete(&controller, &gone(&volume)).unwrap();
         assert!(!controller.volumes.may_have_left(&volume.name));
     }
+}
+
+/// Guards: P91
+#[test]
+fn after_a_final_failure_nothing_is_left_of_a_clone() {
+    let samba = Samba::start();
+    let (source, clone) = (volume("pvc-0", "data"), volume("pvc-1", "ns/new"));
+    fill(&samba, &source);
+    let clone = clone_of(&source, clone);
+    for failure in [|| Failure::Full, || Failure::Denied, || Failure::Link] {
+        for number in 0.. {
+            let controller = Controller::new(samba.port());
+            let failing = Failing::new(&samba, number, failure);
+            let operations = Arc::clone(&failing.operations);
+            let failed = controller.with(failing).clone_by(&clone, soon());
+            let is_there = at(&samba, "ns/new").exists();
+            if let Err(failed) = &failed
+                && !controller.volumes.may_have_left(&clone.name)
+            {
+                assert!(
+                    !is_there && failed.code() != Code::Unavailable,
+                    "{failed:?}"
+                );
+                let mut records = entries(&samba, ".wincsi");
+                records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
+                assert!(records.is_empty(), "{number} {records:?}");
+                assert!(entries(&samba, ".wincsi/clones").is_empty(), "{number}");
+            }
+            assert!(!is_there || at(&samba, "ns/new/sub/file").exists());
+            let gone = delete(&Controller::new(samba.port()), &gone(&clone)).unwrap();
+            assert_eq!(gone, Deleted::Gone, "{number}");
+            assert!(entries(&samba, ".wincsi/clones").is_empty(), "{number}");
+            if operations.load(Ordering::Relaxed) <= number {
+                assert!(number > 30 && failed.is_ok(), "{number} {failed:?}");
+                break;
+            }
+        }
+    }
+    assert_eq!(
+        delete(&Controller::new(samba.port()), &gone(&source)).unwrap(),
+        Deleted::Gone
+    );
 }
 
 /// What a delete decided stays decided, though a create of the name fails meanwhile.
@@ -140,7 +184,20 @@ impl Share for FailingShare {
         clear(path: &SharePath) -> () = Remove;
         remove_each(entries: &[(SharePath, FileId)]) -> () = Remove;
         lock(path: &SharePath) -> OpenFile = Lock;
+        lock_beside(path: &SharePath) -> OpenFile = Lock;
         close(file: OpenFile) -> () = Close;
+        space(folder: &SharePath) -> smb::Space = Space;
+    }
+
+    fn beside(&mut self, share: &smb::Name, by: Instant) -> Result<Box<dyn Share + Send>> {
+        self.begin(Operation::OpenShare)?;
+        let (share, failing) = (self.share.beside(share, by)?, self.failing.clone());
+        Ok(Box::new(FailingShare { share, failing }))
+    }
+
+    fn copy(&mut self, order: &smb::CopyOrder, watch: &mut smb::Watch<'_>) -> Result<smb::Copied> {
+        self.begin(Operation::Copy)?;
+        self.share.copy(order, watch)
     }
 
     fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {

@@ -11,7 +11,7 @@ use smb::{Name, Privacy, Share, SharePath};
 use transport::Code;
 use wincsi_controller::volumes::{
     Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left, Policy,
-    Unrecorded, Volumes,
+    Source, Unrecorded, Volumes,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -92,6 +92,11 @@ impl Controller {
         self.volumes.create(&*self.connector, volume, by)
     }
 
+    pub(crate) fn clone_by(&self, volume: &Create, by: Instant) -> Result<(), Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.clone_volume(connector, volume.clone(), by)
+    }
+
     pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
         let (base, folder) = (&volume.base, &volume.folder);
         self.volumes.has(&*self.connector, base, folder, soon())
@@ -109,6 +114,10 @@ impl Controller {
 
 pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
     until_free(|| controller.create(volume))
+}
+
+pub(crate) fn clone(controller: &Controller, volume: &Create) -> Result<(), Error> {
+    until_free(|| controller.clone_by(volume, soon()))
 }
 
 pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
@@ -195,6 +204,21 @@ pub(crate) fn volume(name: &str, folder: &str) -> Create {
         folder: self::folder(folder),
         size: 1 << 30,
         parameters: BTreeMap::from([("source".to_owned(), "//127.0.0.1/plain".to_owned())]),
+        source: None,
+    }
+}
+
+/// The same as a copy of another volume.
+pub(crate) fn clone_of(source: &Create, volume: Create) -> Create {
+    let source = Source {
+        id: format!("127.0.0.1/plain#{}#", source.name),
+        name: Some(source.name.clone()),
+        base: source.base.clone(),
+        folder: source.folder.clone(),
+    };
+    Create {
+        source: Some(source),
+        ..volume
     }
 }
 

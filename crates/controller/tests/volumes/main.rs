@@ -7,6 +7,7 @@
 extern crate smb as wincsi_smb;
 
 mod attacks;
+mod clones;
 mod controllers;
 mod cuts;
 mod failing;

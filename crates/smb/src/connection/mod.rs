@@ -1,4 +1,5 @@
-//! One connection: one server, port, user and share; one request at a time, or some whose answers are short.
+//! One connection: one server, port and user, and the shares that are open on it; one request at a time, or some whose
+//! answers wait for each other.
 
 #[cfg(test)]
 mod hostile;
@@ -14,14 +15,13 @@ use crate::crypto::{Cipher, Keys};
 use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::Name;
 use crate::status;
+use crate::wire::ioctl::Portion;
 use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
 const MOST_CREDITS: usize = 1024;
-/// All answers to requests that wait for each other have so many bytes for each request: headers, names, interim answers.
+/// An answer has so many bytes beside the data that its request asks for: headers, names, interim answers.
 const PER_REQUEST: usize = 4 * 1024;
-/// And so many more together: a payload, which one of the requests may ask for.
-const DATA: usize = 68 * 1024;
 
 /// An answer's header, and the whole of it.
 pub(crate) type Answer = (Header, Vec<u8>);
@@ -52,7 +52,7 @@ pub struct Login {
     pub privacy: Privacy,
 }
 
-/// A connection, from its first message to an open share.
+/// A connection, from its first message on.
 pub(crate) struct Connection {
     socket: Socket,
     /// Of the next request; ids that the server has not made yet are 0.
@@ -64,6 +64,8 @@ pub(crate) struct Connection {
     /// What goes with the next requests, in messages of their own.
     later: Vec<Vec<Request>>,
     has_ended: bool,
+    /// What the server copies for one request, unless it copies nothing.
+    pub(crate) server_copies: Option<Portion>,
 }
 
 enum Protection {
@@ -80,9 +82,9 @@ impl fmt::Display for Server {
 }
 
 impl Login {
-    /// `\\server\share`, for errors.
-    pub(crate) fn place(&self) -> String {
-        format!(r"\\{}\{}", self.server.host.escape_debug(), self.share)
+    /// `\\server`, for requests and errors.
+    pub(crate) fn server(&self) -> String {
+        format!(r"\\{}", self.server.host)
     }
 }
 
@@ -100,13 +102,18 @@ impl Connection {
             cipher: None,
             later: Vec::new(),
             has_ended: false,
+            server_copies: Some(Portion::MOST),
         };
         let preauth = opened.negotiate(login.privacy);
         let preauth = preauth.map_err(at(Operation::Negotiate))?;
         let logon = opened.log_on(login, preauth);
         logon.map_err(at(Operation::LogOn))?;
-        let shared = opened.open_share(login);
-        shared.map_err(|failure| failure.at(Operation::OpenShare, login.place()))?;
+        let place = format!(r"{}\{}", login.server().escape_debug(), login.share);
+        let encrypted = match login.privacy {
+            Privacy::Offered => Ok(()),
+            Privacy::Required => opened.encrypt(),
+        };
+        encrypted.map_err(|failure| failure.at(Operation::OpenShare, place))?;
         Ok(opened)
     }
 
@@ -129,7 +136,7 @@ impl Connection {
 
     /// Sends a request with the next ones: its answer tells only whether the connection goes on.
     pub(crate) fn later(&mut self, request: Request) {
-        self.later.push(vec![request]);
+        self.later.push(vec![request.of_share(self.next.tree)]);
     }
 
     /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of
@@ -176,26 +183,35 @@ impl Connection {
         Failure::Malformed(what)
     }
 
-    fn open_share(&mut self, login: &Login) -> Outcome<()> {
-        if login.privacy == Privacy::Required {
-            self.encrypt()?;
-        }
-        let share = String::from_utf16_lossy(login.share.units());
-        let path = format!(r"\\{}\{share}", login.server.host);
-        let answer = self.exchange(tree::request(&path))?;
+    /// Opens a share, to which the next requests go, and returns its number.
+    pub(crate) fn open_share(&mut self, server: &str, share: &Name) -> Outcome<u32> {
+        let share = String::from_utf16_lossy(share.units());
+        self.select(0);
+        let answer = self.exchange(tree::request(&format!(r"{server}\{share}")))?;
         self.expect_success(&answer)?;
         let (header, answer) = answer;
         // An asynchronous answer has another number in the place of the share's.
         let share = tree::Answer::parse(&answer).filter(|_| header.flags & ASYNC == 0);
-        let share = share.ok_or(Failure::Malformed("answer about a share"))?;
+        let share = share.ok_or_else(|| self.malformed("answer about a share"))?;
         if !share.is_disk {
+            self.has_ended = true;
             return Err(Failure::NotADisk);
         }
         if share.needs_encryption {
-            self.encrypt()?;
+            self.encrypt().inspect_err(|_| self.has_ended = true)?;
         }
-        self.next.tree = header.tree;
-        Ok(())
+        self.select(header.tree);
+        Ok(header.tree)
+    }
+
+    /// How many requests the server takes now.
+    pub(crate) fn credits(&self) -> usize {
+        self.credits
+    }
+
+    /// The share to which the next requests go, by its number.
+    pub(crate) fn select(&mut self, share: u32) {
+        self.next.tree = share;
     }
 
     /// From here on each message is encrypted, in both directions.
@@ -236,7 +252,8 @@ impl Connection {
 
     fn receive(&mut self, chains: &[&[Request]], to: Address) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
-        let mut left = DATA + requests.len() * PER_REQUEST;
+        let data: usize = requests.iter().map(|request| request.asks_for).sum();
+        let mut left = data + requests.len() * PER_REQUEST;
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
             let frame = self.socket.receive(left)?;
@@ -250,7 +267,7 @@ impl Connection {
                         && header.command == request.command as u16
                         // The server makes the ids of sessions and trees that a request still lacks.
                         && (to.session == 0 || header.session == to.session)
-                        && (to.tree == 0 || header.flags & ASYNC != 0 || header.tree == to.tree)
+                        && (header.flags & ASYNC != 0 || request.is_to(to.tree, header.tree))
                 });
                 let (_, answer) = open.ok_or(Failure::Malformed("answer, to another request"))?;
                 self.credits = (self.credits + usize::from(header.credits)).min(MOST_CREDITS);

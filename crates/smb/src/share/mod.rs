@@ -1,11 +1,17 @@
 //! What a controller does on a share.
 
+mod copying;
+mod pages;
 mod remote;
 mod steps;
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
+pub(crate) use self::copying::{Present, SMALL, Source, Version, Wanted};
+pub(crate) use self::pages::Folder;
 pub use self::remote::RemoteShare;
+use crate::copy::{Copied, CopyOrder, CopyProgress};
 use crate::error::Result;
 use crate::name::{Name, SharePath};
 use crate::wire::create::Handle;
@@ -23,7 +29,9 @@ pub const LONGEST_FILE: u64 = 65_536;
 /// | `read` | `Limit` for a file that is too long, `IsAFolder`, `Link` |
 /// | `place`, `take`, `rename` | `Denied` or `InUse` for what other clients have open; `Exists`, and `Changed` for another id |
 /// | `clear`, `remove`, `discard` | `NotEmpty`, `InUse`; `Changed` for another id, `clear` with `Denied` for a read-only file |
-/// | `lock` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
+/// | `lock`, `lock_beside` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
+/// | `beside` | `NoSuchShare`; `NotADisk`, which ends this connection too |
+/// | `copy` | see [`CopyOrder`] |
 pub trait Share {
     /// The id of what a path names.
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
@@ -108,11 +116,39 @@ pub trait Share {
     /// Makes or opens a file that no other client can open until [`close`](Self::close) or the end of this
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
+
+    /// The same, beside others who lock it in this way. Its end leaves the file, which the next [`lock`](Self::lock)
+    /// takes, and removes.
+    fn lock_beside(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
+
+    /// What is free for the user in the file system of a folder.
+    fn space(&mut self, folder: &SharePath, by: Instant) -> Result<Space>;
+
+    /// Opens another share of the server, or this one once more, over this connection: both end with it. Dropped, it is
+    /// closed with this connection's next request.
+    fn beside(&mut self, share: &Name, by: Instant) -> Result<Box<dyn Share + Send>>;
+
+    /// Copies the content of a folder of any share of this server into a folder of this one, over this connection.
+    ///
+    /// It has no deadline of its own: each exchange with the server has [`CopyOrder::patience`], and `watch` stops it.
+    fn copy(&mut self, order: &CopyOrder, watch: &mut Watch<'_>) -> Result<Copied>;
 }
+
+/// What a copy calls as it proceeds; `Break` stops it.
+pub type Watch<'a> = dyn FnMut(&CopyProgress) -> ControlFlow<()> + 'a;
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
+
+/// What a file system has, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// For this user, whose quota may be less than what the disk has.
+    pub free: u64,
+    /// For this user too.
+    pub total: u64,
+}
 
 /// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +160,16 @@ pub struct Entry {
     pub size: u64,
     /// When its content or attributes changed, in units of 100 ns since 1601 by the server's clock.
     pub changed: u64,
+    pub basic: Basic,
+}
+
+/// Times in units of 100 ns since 1601 by the server's clock, and attributes by their bits in MS-FSCC 2.6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Basic {
+    pub created: u64,
+    pub accessed: u64,
+    pub written: u64,
+    pub attributes: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,42 +1,100 @@
 //! A share of a real server: each operation, by the steps of its connection.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, Opened, REMOVE};
-use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share};
+use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOCK_BESIDE, LOOK, Opened, REMOVE};
+use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Space, Watch};
 use crate::connection::{Connection, Login};
+use crate::copy::{self, Copied, CopyOrder};
 use crate::error::{Error, Failure, Operation, Outcome, Result};
-use crate::name::SharePath;
+use crate::name::{Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, LAST, Open};
-use crate::wire::{PAYLOAD, file, info};
+use crate::wire::{PAYLOAD, file, info, tree};
 
 /// How many entries are removed at a time: their answers wait for each other in memory.
 const AT_A_TIME: usize = 64;
 
-/// A share over a connection of its own. After a failure that [ends it](Failure::ends_connection), open another.
+/// A share over a connection of its own, or over that of another one. After a failure that
+/// [ends it](Failure::ends_connection), open another.
 pub struct RemoteShare {
-    connection: Connection,
-    /// `\\server\share`, for errors.
-    place: String,
+    connection: Arc<Mutex<Connection>>,
+    /// The server's number of it.
+    number: u32,
+    /// `\\server`.
+    server: String,
+    name: Name,
 }
 
 impl RemoteShare {
     /// Connects to a server, logs on and opens a share. Errors name each step by its [`Operation`].
     pub fn open(login: &Login, by: Instant) -> Result<Self> {
         let connection = Connection::open(login, by)?;
-        let place = login.place();
-        Ok(Self { connection, place })
+        Self::of(
+            Arc::new(Mutex::new(connection)),
+            login.server(),
+            &login.share,
+            by,
+        )
+    }
+
+    /// Lets copies read and write each file, as if the server copied none by itself.
+    #[doc(hidden)]
+    pub fn without_server_copies(&mut self) {
+        self.connection(Instant::now()).server_copies = None;
+    }
+
+    /// Opens another share, or this one once more, over this connection.
+    pub(crate) fn another(&self, share: &Name, by: Instant) -> Result<Self> {
+        Self::of(Arc::clone(&self.connection), self.server.clone(), share, by)
+    }
+
+    /// Opens this share once more.
+    pub(crate) fn again(&self, by: Instant) -> Result<Self> {
+        self.another(&self.name, by)
+    }
+
+    fn of(
+        connection: Arc<Mutex<Connection>>,
+        server: String,
+        name: &Name,
+        by: Instant,
+    ) -> Result<Self> {
+        let mut share = Self {
+            connection,
+            number: 0,
+            server,
+            name: name.clone(),
+        };
+        let mut connection = share.connection(by);
+        let opened = connection.open_share(&share.server, name);
+        drop(connection);
+        let at = |failure: Failure| failure.at(Operation::OpenShare, share.place());
+        share.number = opened.map_err(at)?;
+        Ok(share)
     }
 
     /// Does the steps of an operation until a deadline. A failure gets the operation's name and its path.
-    fn run<T>(
+    pub(crate) fn run<T>(
         &mut self,
         (operation, path, by): (Operation, &SharePath, Instant),
         steps: impl FnOnce(&mut Connection) -> Outcome<T>,
     ) -> Result<T> {
-        self.connection.end_by(by);
-        steps(&mut self.connection).map_err(|failure| self.failed(operation, path, failure))
+        let done = steps(&mut self.connection(by));
+        done.map_err(|failure| self.failed(operation, path, failure))
+    }
+
+    /// The connection, whose next requests go to this share and end by then.
+    pub(super) fn connection(&self, by: Instant) -> MutexGuard<'_, Connection> {
+        // What a panic left half done ends as the protocol is broken.
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        connection.select(self.number);
+        connection.end_by(by);
+        connection
     }
 
     fn make(&mut self, path: &SharePath, attributes: u32, by: Instant) -> Result<FileId> {
@@ -50,16 +108,26 @@ impl RemoteShare {
     }
 
     /// What looks at some folders found.
-    fn looked(&mut self, at: &[SharePath], found: Vec<Outcome<Opened>>) -> Vec<Result<Listing>> {
-        let each = at.iter().zip(found).map(|(path, opened)| {
-            let ids = self.connection.ids(path, opened);
-            ids.map_err(|failure| self.failed(Operation::List, path, failure))
-        });
+    fn looked(
+        &mut self,
+        at: &[SharePath],
+        found: Vec<Outcome<Opened>>,
+        by: Instant,
+    ) -> Vec<Result<Listing>> {
+        let each = at
+            .iter()
+            .zip(found)
+            .map(|(path, opened)| self.run((Operation::List, path, by), |c| c.ids(path, opened)));
         each.collect()
     }
 
-    fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
-        failure.at(operation, format!("{}{path}", self.place))
+    pub(crate) fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
+        failure.at(operation, format!("{}{path}", self.place()))
+    }
+
+    /// `\\server\share`, for errors.
+    fn place(&self) -> String {
+        format!(r"{}\{}", self.server.escape_debug(), self.name)
     }
 }
 
@@ -72,7 +140,7 @@ impl Share for RemoteShare {
         let root = SharePath::root();
         let looks = steps::looks(folders);
         let looked = self.run((Operation::List, &root, by), |c| c.each_once(&looks))?;
-        Ok(self.looked(folders, looked))
+        Ok(self.looked(folders, looked, by))
     }
 
     fn list_ending(
@@ -100,7 +168,7 @@ impl Share for RemoteShare {
             };
             Ok((listing, done.collect()))
         })?;
-        Ok((listing, self.looked(beside, looked)))
+        Ok((listing, self.looked(beside, looked, by)))
     }
 
     fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
@@ -154,7 +222,7 @@ impl Share for RemoteShare {
         };
         self.run((Operation::Read, path, by), |c| {
             let (opened, answers) = c.once(path, open, &[file::read(&LAST, 0, PAYLOAD)])?;
-            match steps::kind(opened.attributes) {
+            match steps::kind(opened.basic.attributes) {
                 Kind::Link => return Err(Failure::Link),
                 Kind::Folder => return Err(Failure::IsAFolder),
                 Kind::File if opened.size > LONGEST_FILE => {
@@ -187,8 +255,8 @@ impl Share for RemoteShare {
         by: Instant,
     ) -> Result<OpenFile> {
         self.run((Operation::Rename, from, by), |c| {
-            let (file, attributes, _) = c.hold(from, REMOVE, &[])?;
-            let existing = match steps::kind(attributes) {
+            let (file, opened, _) = c.hold(from, REMOVE, &[])?;
+            let existing = match steps::kind(opened.basic.attributes) {
                 Kind::File => existing,
                 // Samba would let a folder replace an empty one.
                 Kind::Folder | Kind::Link => Existing::Refuse,
@@ -211,9 +279,10 @@ impl Share for RemoteShare {
     }
 
     fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
-        self.connection.end_by(by);
+        let mut connection = self.connection(by);
         let mut portions = entries.chunks(AT_A_TIME);
-        let done = portions.try_for_each(|some| self.connection.remove_together(some));
+        let done = portions.try_for_each(|some| connection.remove_together(some));
+        drop(connection);
         done.map_err(|(path, failure)| self.failed(Operation::Remove, path, failure))
     }
 
@@ -222,19 +291,49 @@ impl Share for RemoteShare {
             disposition: create::CREATE,
             ..LOCK
         };
-        let locked = self.run((Operation::Lock, path, by), |c| {
-            let (lock, _, answers) = match c.hold(path, new, &[info::dispose(&LAST)]) {
-                Err(Failure::Exists) => return c.take_lock(path),
+        self.run((Operation::Lock, path, by), |c| {
+            let made = c.hold(path, new, &[info::dispose(&LAST)]);
+            let (lock, _, answers) = match made.map_err(steps::or_in_use) {
+                Err(Failure::Exists) => return c.take_lock(path, LOCK).map_err(steps::or_in_use),
                 made => made?,
             };
             let disposed = c.expect_all(&answers);
             c.kept(&lock.handle, disposed)?;
             Ok(lock)
-        });
-        locked.map_err(|error| match error.failure {
-            // The last holder's file is on its way out.
-            Failure::DeletePending => Failure::InUse.at(error.operation, error.object),
-            _ => error,
         })
+    }
+
+    fn lock_beside(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
+        self.run((Operation::Lock, path, by), |c| {
+            c.take_lock(path, LOCK_BESIDE).map_err(steps::or_in_use)
+        })
+    }
+
+    fn space(&mut self, folder: &SharePath, by: Instant) -> Result<Space> {
+        self.run((Operation::Space, folder, by), |c| {
+            let (_, answers) = c.once(folder, LOOK, &[info::space(&LAST)])?;
+            let answer = answers.first().ok_or(Failure::Ended)?;
+            c.expect_success(answer)?;
+            let space = info::space_answer(&answer.1);
+            space.ok_or_else(|| c.malformed("answer about free space"))
+        })
+    }
+
+    fn beside(&mut self, share: &Name, by: Instant) -> Result<Box<dyn Share + Send>> {
+        Ok(Box::new(self.another(share, by)?))
+    }
+
+    fn copy(&mut self, order: &CopyOrder, watch: &mut Watch<'_>) -> Result<Copied> {
+        copy::copy(self, order, watch)
+    }
+}
+
+impl Drop for RemoteShare {
+    fn drop(&mut self) {
+        // What uses the connection too goes on; else it ends now.
+        if self.number != 0 && Arc::strong_count(&self.connection) > 1 {
+            let mut connection = self.connection(Instant::now());
+            connection.later(tree::disconnect());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What operations have in common: an open, and what is asked of it in the same message.
 
-use super::{Entry, FileId, Kind, Listing, OpenFile};
+use super::{Basic, Entry, FileId, Kind, Listing, OpenFile};
 use crate::connection::{Answer, Connection};
 use crate::error::{Failure, Outcome};
 use crate::name::{self, Name, SharePath};
@@ -43,25 +43,31 @@ pub(super) const LOCK: Open = Open {
     options: create::NO_FOLDER,
 };
 
+/// A lock beside others of its kind: those who may write it are kept out, and keep it out.
+pub(super) const LOCK_BESIDE: Open = Open {
+    access: create::READ_DATA | create::READ_ATTRIBUTES,
+    sharing: create::SHARE_READ,
+    ..LOCK
+};
+
 impl Connection {
     /// Opens a path, asks for its id, and does more with it, in one message. It stays open, unless its id is not told.
-    /// Returns its attributes too, and what the last requests do.
+    /// Returns the answer to the open too, and what the last requests do.
     pub(super) fn hold(
         &mut self,
         path: &SharePath,
         open: Open,
         more: &[Request],
-    ) -> Outcome<(OpenFile, u32, Vec<Answer>)> {
+    ) -> Outcome<(OpenFile, create::Answer, Vec<Answer>)> {
         let more = [&[info::id(&LAST)], more].concat();
         let mut answers = self.exchange_all(&[chain(path, open, &more)])?.into_iter();
         let opened = answers.next().ok_or(Failure::Ended)?;
-        let create::Answer {
-            handle, attributes, ..
-        } = self.opened(&opened)?;
+        let opened = self.opened(&opened)?;
+        let handle = opened.handle;
         let id = self.id(answers.next().as_ref());
         let id = self.kept(&handle, id)?;
         let path = path.clone();
-        Ok((OpenFile { path, handle, id }, attributes, answers.collect()))
+        Ok((OpenFile { path, handle, id }, opened, answers.collect()))
     }
 
     /// Opens a path, asks for its id, and closes it, in one message.
@@ -111,14 +117,14 @@ impl Connection {
         Ok((opened, more))
     }
 
-    fn opened(&mut self, answer: &Answer) -> Outcome<create::Answer> {
+    pub(super) fn opened(&mut self, answer: &Answer) -> Outcome<create::Answer> {
         self.expect_success(answer)?;
         let opened = create::Answer::parse(&answer.1);
         opened.ok_or_else(|| self.malformed("answer to an open"))
     }
 
     /// What the last of some answers says of a close. Samba removes at the close, and its failure is told there.
-    fn expect_closed(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<()> {
+    pub(super) fn expect_closed(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<()> {
         let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
         let mut before = before.iter().map(|(header, _)| header.status);
         let is_skipped = before.any(|status| status != status::SUCCESS);
@@ -132,7 +138,7 @@ impl Connection {
         }
     }
 
-    fn id(&mut self, answer: Option<&Answer>) -> Outcome<FileId> {
+    pub(super) fn id(&mut self, answer: Option<&Answer>) -> Outcome<FileId> {
         let answer = answer.ok_or(Failure::Ended)?;
         self.expect_success(answer)?;
         let id = info::id_answer(&answer.1).map(FileId);
@@ -145,14 +151,14 @@ impl Connection {
     }
 
     /// Does something with what is open, and closes it, in one message. Returns when it has changed.
-    pub(super) fn end(&mut self, last: Request, handle: &Handle) -> Outcome<u64> {
+    pub(crate) fn end(&mut self, last: Request, handle: &Handle) -> Outcome<u64> {
         let chain = vec![last, create::close_and_tell(&LAST).related()];
         let answers = self.exchange_all(&[chain])?;
         self.ended(&answers, handle)
     }
 
     /// What the answers to a chain say whose last request closes; it is closed after a failure too.
-    fn ended(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<u64> {
+    pub(super) fn ended(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<u64> {
         let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
         let done = self.expect_all(before);
         self.expect_closed(answers, handle)?;
@@ -167,7 +173,7 @@ impl Connection {
     /// The ids of a folder, and of the one above it.
     pub(super) fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
         let (opened, answers) = looked?;
-        let mut listing = Listing::of(FileId(0), opened.attributes)?;
+        let mut listing = Listing::of(FileId(0), opened.basic.attributes)?;
         if let Some(answer) = answers.first().filter(|_| *path != SharePath::root()) {
             self.take_entries(&mut listing, answer, 0)?;
         }
@@ -187,7 +193,7 @@ impl Connection {
         (opened, answers): &Opened,
         limit: usize,
     ) -> Outcome<Option<Listing>> {
-        let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
+        let mut listing = Listing::of(self.id(answers.first())?, opened.basic.attributes)?;
         for answer in answers.iter().skip(1) {
             if self.take_entries(&mut listing, answer, limit)? {
                 return Ok(Some(listing));
@@ -203,8 +209,8 @@ impl Connection {
         ending: &str,
         limit: usize,
     ) -> Outcome<Listing> {
-        let (open, attributes, _) = self.hold(folder, LIST, &[])?;
-        let mut listing = Listing::of(open.id, attributes);
+        let (open, opened, _) = self.hold(folder, LIST, &[])?;
+        let mut listing = Listing::of(open.id, opened.basic.attributes);
         while let Ok(found) = &mut listing {
             let next = info::directory(&open.handle, ending, PAYLOAD);
             let answer = self.exchange(next)?;
@@ -220,7 +226,7 @@ impl Connection {
     }
 
     /// Takes some entries, and returns whether these were all, or as many as the limit.
-    fn take_entries(
+    pub(super) fn take_entries(
         &mut self,
         listing: &mut Listing,
         answer: &Answer,
@@ -239,11 +245,12 @@ impl Connection {
     }
 
     /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
-    pub(super) fn take_lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
-        let (lock, ..) = self.hold(path, LOCK, &[])?;
+    pub(super) fn take_lock(&mut self, path: &SharePath, open: Open) -> Outcome<OpenFile> {
+        let (lock, ..) = self.hold(path, open, &[])?;
         let now = self.once(path, LOOK, &[info::id(&LAST)]);
         let now = now.and_then(|(now, answers)| Ok((now.size, self.id(answers.first())?)));
         let taken = match now {
+            Ok((0, id)) if id == lock.id && open.sharing != create::SHARE_NOTHING => Ok(()),
             // Only now: a file that someone wrote stays.
             Ok((0, id)) if id == lock.id => self.call(info::dispose(&lock.handle)).map(drop),
             Ok((_, id)) if id == lock.id => Err(Failure::Exists),
@@ -323,6 +330,14 @@ impl Connection {
     }
 }
 
+/// The last holder's file of a lock is on its way out.
+pub(super) fn or_in_use(failure: Failure) -> Failure {
+    match failure {
+        Failure::DeletePending => Failure::InUse,
+        other => other,
+    }
+}
+
 /// What is asked to look at folders.
 pub(super) fn looks(folders: &[SharePath]) -> Vec<(&SharePath, Open, Vec<Request>)> {
     let each = folders.iter().map(|path| match path.names() {
@@ -333,7 +348,7 @@ pub(super) fn looks(folders: &[SharePath]) -> Vec<(&SharePath, Open, Vec<Request
     each.collect()
 }
 
-fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {
+pub(super) fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {
     let more = more.iter().cloned().map(Request::related);
     let opening = create::request(&path.encode(), open);
     [opening].into_iter().chain(more).collect()
@@ -349,14 +364,19 @@ pub(super) fn same(expected: FileId, found: FileId) -> Outcome<()> {
 /// Removes what is open when it is closed, and closes it.
 fn removal(opened: &create::Answer) -> Vec<Request> {
     let mut chain = vec![info::dispose(&opened.handle)];
-    if opened.attributes & create::READ_ONLY != 0 {
-        let others = opened.attributes & !create::READ_ONLY;
-        let attributes = if others == 0 { create::NORMAL } else { others };
+    let attributes = opened.basic.attributes;
+    if attributes & create::READ_ONLY != 0 {
+        let others = attributes & !create::READ_ONLY;
+        let writable = if others == 0 { create::NORMAL } else { others };
+        let only = |attributes| Basic {
+            attributes,
+            ..Basic::default()
+        };
         chain = vec![
-            info::attributes(&opened.handle, attributes),
+            info::set_basic(&opened.handle, only(writable)),
             info::dispose(&LAST).related(),
             // The file may have another name, which stays.
-            info::attributes(&LAST, opened.attributes).related(),
+            info::set_basic(&LAST, only(attributes)).related(),
         ];
     }
     chain.push(create::close(&LAST).related());
@@ -365,7 +385,7 @@ fn removal(opened: &create::Answer) -> Vec<Request> {
 
 impl Listing {
     /// Of a folder, without entries yet.
-    fn of(id: FileId, attributes: u32) -> Outcome<Self> {
+    pub(super) fn of(id: FileId, attributes: u32) -> Outcome<Self> {
         match kind(attributes) {
             Kind::Link => Err(Failure::Link),
             Kind::Folder | Kind::File => Ok(Self {
@@ -390,9 +410,10 @@ impl Listing {
                 self.entries.push(Entry {
                     name,
                     id: FileId(listed.id),
-                    kind: kind(listed.attributes),
+                    kind: kind(listed.basic.attributes),
                     size: listed.size,
                     changed: listed.changed,
+                    basic: listed.basic,
                 });
             }
         }

@@ -1,7 +1,8 @@
 //! CREATE and CLOSE (2.2.13 to 2.2.16): always without oplock, and never through a link at the path's end.
 
-use super::{Command, Request, body};
+use super::{Command, Request, body, info};
 use crate::bytes::{self, Out};
+use crate::share::Basic;
 
 pub(crate) const READ_DATA: u32 = 0x1;
 pub(crate) const WRITE_DATA: u32 = 0x2;
@@ -10,6 +11,7 @@ pub(crate) const WRITE_ATTRIBUTES: u32 = 0x100;
 pub(crate) const DELETE: u32 = 0x1_0000;
 
 pub(crate) const SHARE_ALL: u32 = 7;
+pub(crate) const SHARE_READ: u32 = 1;
 pub(crate) const SHARE_NOTHING: u32 = 0;
 
 // Whether the file must be there.
@@ -25,6 +27,9 @@ pub(crate) const HIDDEN: u32 = 0x2;
 pub(crate) const DIRECTORY: u32 = 0x10;
 pub(crate) const NORMAL: u32 = 0x80;
 pub(crate) const REPARSE_POINT: u32 = 0x400;
+
+/// What a copy of a file or folder has too: whether it is read-only, hidden, of the system, to be archived.
+pub(crate) const COPIED: u32 = 0x27;
 
 const OPEN_REPARSE_POINT: u32 = 0x20_0000;
 const IMPERSONATION: u32 = 2;
@@ -49,7 +54,7 @@ pub(crate) struct Open {
 pub(crate) struct Answer {
     pub(crate) handle: Handle,
     pub(crate) size: u64,
-    pub(crate) attributes: u32,
+    pub(crate) basic: Basic,
 }
 
 /// For a path as [`SharePath`](crate::SharePath) encodes it.
@@ -84,12 +89,18 @@ pub(crate) fn changed(message: &[u8]) -> Option<u64> {
     bytes::u64_le(body(message, 60)?, 32)
 }
 
+/// The size of what was closed, and when it was written.
+pub(crate) fn closed(message: &[u8]) -> Option<(u64, u64)> {
+    let body = body(message, 60)?;
+    Some((bytes::u64_le(body, 48)?, bytes::u64_le(body, 24)?))
+}
+
 impl Answer {
     pub(crate) fn parse(message: &[u8]) -> Option<Self> {
         let body = body(message, 89)?;
         Some(Self {
             size: bytes::u64_le(body, 48)?,
-            attributes: bytes::u32_le(body, 56)?,
+            basic: info::basic(body, 8, 56)?,
             handle: bytes::array(body, 64)?,
         })
     }

@@ -10,7 +10,7 @@ pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
     let head = Out::default().u16(49).bytes(&[0x50, 0]).u32(len);
     // With one byte of buffer.
     let head = head.u64(offset).bytes(handle).zeros(17);
-    head.request(Command::Read)
+    head.request(Command::Read).asking_for(len)
 }
 
 /// The data, of which there may not be more than was asked for.

@@ -6,6 +6,7 @@
 pub(crate) mod create;
 pub(crate) mod file;
 pub(crate) mod info;
+pub(crate) mod ioctl;
 pub(crate) mod negotiate;
 pub(crate) mod session;
 pub(crate) mod tree;
@@ -34,11 +35,13 @@ pub(crate) enum Command {
     Negotiate = 0,
     SessionSetup = 1,
     TreeConnect = 3,
+    TreeDisconnect = 4,
     Create = 5,
     Close = 6,
     Flush = 7,
     Read = 8,
     Write = 9,
+    Ioctl = 11,
     QueryDirectory = 14,
     QueryInfo = 16,
     SetInfo = 17,
@@ -51,6 +54,10 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
     /// `RELATED`, or none.
     flags: u32,
+    /// If it is another share's than that of the requests which are sent with it.
+    share: Option<u32>,
+    /// How many bytes of data its answer may have.
+    pub(crate) asks_for: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +86,8 @@ impl Out {
             command,
             body: self.done(),
             flags: 0,
+            share: None,
+            asks_for: 0,
         }
     }
 }
@@ -90,12 +99,30 @@ impl Request {
         self
     }
 
+    pub(crate) fn of_share(mut self, share: u32) -> Self {
+        self.share = Some(share);
+        self
+    }
+
+    pub(crate) fn asking_for(mut self, bytes: u32) -> Self {
+        self.asks_for = bytes::index(bytes).unwrap_or(usize::MAX);
+        self
+    }
+
+    /// Whether a share is that of the request, sent with those of another one; the server makes a share's number, if the
+    /// request has none yet.
+    pub(crate) fn is_to(&self, others: u32, share: u32) -> bool {
+        let own = self.share.unwrap_or(others);
+        own == 0 || own == share
+    }
+
     /// The whole message, without signature; it asks for as many credits as keep some requests going.
     pub(crate) fn encode(&self, to: Address, flags: u32) -> Vec<u8> {
         let head = Out::default().bytes(&MAGIC).u16(64).u16(1).u32(0);
         let head = head.u16(self.command as u16).u16(8);
         let head = head.u32(flags | self.flags).u32(0).u64(to.message);
-        let head = head.u32(0).u32(to.tree).u64(to.session).zeros(16);
+        let share = self.share.unwrap_or(to.tree);
+        let head = head.u32(0).u32(share).u64(to.session).zeros(16);
         head.bytes(&self.body).done()
     }
 }
@@ -167,6 +194,14 @@ mod tests {
 
     use super::{Address, Command, HEADER, Header, NEXT, Out, chain, create, split};
     use crate::vectors::{self, hex};
+
+    /// Answers to what a copy asks.
+    const SEEDS: [&[u8]; 4] = [
+        include_bytes!("../../fuzz/seeds/answers/all"),
+        include_bytes!("../../fuzz/seeds/answers/chunks"),
+        include_bytes!("../../fuzz/seeds/answers/resume_key"),
+        include_bytes!("../../fuzz/seeds/answers/space"),
+    ];
 
     #[test]
     fn a_recorded_header_is_read() {
@@ -258,13 +293,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_answer_panics(
-            which in 0..5_usize,
+            which in 0..9_usize,
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
             cut in any::<prop::sample::Index>(),
             noise in prop::collection::vec(any::<u8>(), 0..200),
         ) {
-            let mut message = [vectors::CHALLENGED, vectors::SIGNED_ANSWER, vectors::ANSWER,
-                vectors::DIRECTORY, vectors::NEGOTIATED][which].to_vec();
+            let recorded = [vectors::CHALLENGED, vectors::SIGNED_ANSWER, vectors::ANSWER,
+                vectors::DIRECTORY, vectors::NEGOTIATED];
+            let mut message = [recorded.as_slice(), &SEEDS].concat()[which].to_vec();
             for (at, byte) in changes {
                 let at = at.index(message.len());
                 message[at] = byte;

@@ -1,6 +1,6 @@
 //! NEGOTIATE (2.2.3, 2.2.4): one dialect, one hash, two ciphers.
 
-use super::{Command, Request, body};
+use super::{Command, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
 use crate::crypto::Cipher;
 
@@ -36,7 +36,7 @@ pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     // Contexts are aligned to 8 bytes of the message.
     let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
     let head = head.bytes(&context(CIPHERS, &ciphers));
-    head.request(Command::Negotiate)
+    head.request(Command::Negotiate).asking_for(PAYLOAD)
 }
 
 impl Answer {

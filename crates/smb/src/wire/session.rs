@@ -1,6 +1,6 @@
 //! SESSION_SETUP (2.2.5, 2.2.6).
 
-use super::{Command, HEADER, Request, body};
+use super::{Command, HEADER, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
 
 pub(crate) const GUEST: u16 = 1;
@@ -21,7 +21,9 @@ pub(crate) fn request(token: &[u8]) -> Request {
         .bytes(&[0, SIGNING_REQUIRED])
         .zeros(8);
     let head = head.u16(TOKEN_AT).len16(token).u64(0);
-    head.bytes(token).request(Command::SessionSetup)
+    let request = head.bytes(token).request(Command::SessionSetup);
+    // A token.
+    request.asking_for(PAYLOAD)
 }
 
 impl<'a> Answer<'a> {

@@ -1,4 +1,4 @@
-//! TREE_CONNECT (2.2.9, 2.2.10).
+//! TREE_CONNECT and TREE_DISCONNECT (2.2.9 to 2.2.11).
 
 use super::{Command, Request, body};
 use crate::bytes::{self, Out};
@@ -18,6 +18,13 @@ pub(crate) fn request(path: &str) -> Request {
     let path = bytes::utf16(path);
     let body = Out::default().u16(9).u16(0).u16(PATH_AT).len16(&path);
     body.bytes(&path).request(Command::TreeConnect)
+}
+
+pub(crate) fn disconnect() -> Request {
+    Out::default()
+        .u16(4)
+        .u16(0)
+        .request(Command::TreeDisconnect)
 }
 
 impl Answer {

@@ -62,3 +62,41 @@ fn a_lock_ends_with_its_connection() {
         assert!(names(&mut second, "").is_empty());
     }
 }
+
+/// Several clones of a volume run at a time, and no delete of it.
+#[test]
+fn a_lock_beside_others_keeps_only_lock_out() {
+    let samba = Samba::start();
+    let [mut one, mut two, mut third] =
+        [(); 3].map(|()| samba.open("encrypted", Privacy::Required));
+    let file = samba.root().join("lock");
+    for round in 0..3 {
+        let first = one.lock_beside(&at("lock"), soon()).unwrap();
+        let second = two.lock_beside(&at("lock"), soon()).unwrap();
+        one.close(first, soon()).unwrap();
+        assert_eq!(failure(third.lock(&at("lock"), soon())), Failure::InUse);
+        // The end of one keeps no third one out.
+        let first = one.lock_beside(&at("lock"), soon()).unwrap();
+        one.close(first, soon()).unwrap();
+        two.close(second, soon()).unwrap();
+        let alone = third.lock(&at("lock"), soon()).unwrap();
+        let refused = failure(one.lock_beside(&at("lock"), soon()));
+        assert_eq!(refused, Failure::InUse, "round {round}");
+        third.close(alone, soon()).unwrap();
+        assert!(!file.exists());
+    }
+    std::fs::write(&file, b"x").unwrap();
+    assert_eq!(
+        failure(one.lock_beside(&at("lock"), soon())),
+        Failure::Exists
+    );
+    // One that its holder's connection ends.
+    std::fs::remove_file(&file).unwrap();
+    let _lock = one.lock_beside(&at("lock"), soon()).unwrap();
+    drop(one);
+    let until = soon();
+    while let Err(error) = third.lock(&at("lock"), until) {
+        assert_eq!(error.failure, Failure::InUse);
+        thread::yield_now();
+    }
+}

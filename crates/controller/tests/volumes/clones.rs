@@ -1,0 +1,473 @@
+//! Clones that are cut, that wait, that meet others, and whose sources change meanwhile.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use transport::Code;
+use wincsi_controller::volumes::{Create, Deleted, Error, Left, Unrecorded};
+
+use crate::fixture::{
+    Controller, Port, archive, at, by_rule, clone, clone_of, create, delete, entries, gone, keep,
+    put, start, volume,
+};
+use crate::proxy::{Attack, From, Instead, between, one, unchanged};
+use crate::server::{PASSWORD, Samba, soon};
+
+/// What happens to a source at some moment.
+type Change = fn(&Path);
+
+/// More than one message carries.
+const LARGE: usize = 3 << 20;
+
+#[test]
+fn a_clone_that_is_cut_is_repeated() {
+    each_cut(fill, 1, |samba, controller, clone, was_done| {
+        assert!(!at(samba, "new").exists() || was_done || is_equal(samba));
+        self::clone(controller, clone).unwrap();
+        assert!(is_equal(samba));
+    });
+}
+
+#[test]
+fn a_clone_that_is_cut_is_deleted() {
+    let mut number = 0;
+    each_cut(put_one, 1, |samba, controller, clone, _| {
+        // No policy keeps half of a volume.
+        let deletions = [gone(clone), archive(clone), keep(clone, Left::Retained)];
+        number += 1;
+        let is_whole = at(samba, "new").exists();
+        delete(controller, &deletions[number % 3]).unwrap();
+        let is_there = ["archived-new", "new"].map(|path| at(samba, path).exists());
+        let expected = [1, 2].map(|kind| is_whole && number % 3 == kind);
+        assert_eq!(is_there, expected);
+        for path in ["new", "archived-new"] {
+            let _ = fs::remove_dir_all(at(samba, path));
+        }
+    });
+}
+
+/// Guards: P91
+#[test]
+fn a_clone_takes_no_folder_that_came_meanwhile() {
+    let mut refused = 0;
+    each_cut(put_one, 1, |samba, controller, clone, _| {
+        if at(samba, "new").exists() {
+            self::clone(controller, clone).unwrap();
+            assert!(is_equal(samba));
+            return;
+        }
+        put(samba, "new/stranger");
+        refused += 1;
+        let has_record = at(samba, ".wincsi/pvc-1.volume").exists();
+        let deletion = match has_record && refused % 2 == 0 {
+            // A folder without a record would go.
+            true => by_rule(clone, Unrecorded::Delete),
+            false => {
+                let error = self::clone(controller, clone).unwrap_err();
+                assert_eq!(error.code(), Code::AlreadyExists, "{error}");
+                assert!(!controller.volumes.may_have_left(&clone.name));
+                assert!(!at(samba, ".wincsi/pvc-1.volume").exists());
+                gone(clone)
+            }
+        };
+        for _ in 0..2 {
+            let deleted = delete(controller, &deletion).unwrap();
+            assert_eq!(deleted, Deleted::Left(Left::Unrecorded));
+        }
+        assert!(entries(samba, ".wincsi/clones").is_empty());
+        assert!(at(samba, "new/stranger/sub/file").exists());
+        fs::remove_dir_all(at(samba, "new")).unwrap();
+    });
+    assert!(refused > 20, "{refused}");
+}
+
+/// Changes of the source between a cut and the repeat.
+const CHANGES: [Change; 6] = [
+    |it| fs::write(it.join("small"), [7; 5000]).unwrap(),
+    |it| fs::write(it.join("large"), b"short").unwrap(),
+    |it| fs::remove_dir_all(it.join("a")).unwrap(),
+    |it| fs::write(it.join("new"), b"new").unwrap(),
+    |it| {
+        fs::remove_file(it.join("small")).unwrap();
+        fs::create_dir_all(it.join("small/sub")).unwrap();
+    },
+    |it| {
+        fs::remove_dir_all(it.join("a")).unwrap();
+        fs::write(it.join("a"), b"a file now").unwrap();
+    },
+];
+
+#[test]
+fn a_repeated_clone_is_of_what_the_source_has_then() {
+    let mut number = 0;
+    each_cut(fill, 4, |samba, controller, clone, _| {
+        number += 1;
+        if at(samba, "new").exists() {
+            return;
+        }
+        CHANGES[number % CHANGES.len()](&at(samba, "data"));
+        self::clone(controller, clone).unwrap();
+        assert!(is_equal(samba), "{number}");
+        fs::remove_dir_all(at(samba, "data")).unwrap();
+        fs::create_dir(at(samba, "data")).unwrap();
+        fill(samba);
+    });
+    assert!(number > 10, "{number}");
+}
+
+/// While the copy runs: it ends, or says why not, and then has left nothing.
+#[test]
+fn a_source_that_changes_meanwhile_is_no_mixture() {
+    let link = |it: &Path| {
+        let _ = fs::remove_file(it.join("a/b/z"));
+        let _ = symlink(it.with_file_name("victim"), it.join("a/b/z"));
+    };
+    let (samba, clone) = scene(fill);
+    put(&samba, "victim");
+    let (mut refused, mut done) = (0, 0);
+    for number in (30..).step_by(3) {
+        let changes = CHANGES.iter().copied().chain([link as Change]);
+        let change = changes.cycle().nth(number / 3).unwrap();
+        let changed = Arc::new(AtomicBool::new(false));
+        let (flag, source) = (Arc::clone(&changed), at(&samba, "data"));
+        let attack = one((From::Client, number), move |message| {
+            flag.store(true, Ordering::Relaxed);
+            change(&source);
+            unchanged(message)
+        });
+        let (port, _) = between(samba.port(), attack);
+        let result = Controller::new(port).clone_by(&clone, soon());
+        let controller = Controller::new(samba.port());
+        match result {
+            Ok(()) => {
+                done += 1;
+                assert!(!at(&samba, "new/a/b/z/sub").exists());
+                assert!(at(&samba, "new/.").exists());
+            }
+            Err(error) => {
+                refused += 1;
+                let code = error.code();
+                assert!(
+                    [Code::FailedPrecondition, Code::Unavailable].contains(&code),
+                    "{error}"
+                );
+                assert!(!at(&samba, "new").exists());
+            }
+        }
+        delete(&controller, &gone(&clone)).unwrap();
+        let _ = fs::remove_file(at(&samba, "data/a/b/z"));
+        fs::remove_dir_all(at(&samba, "data")).unwrap();
+        fs::create_dir(at(&samba, "data")).unwrap();
+        fill(&samba);
+        if !changed.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    assert!(refused > 0 && done > 5, "{refused} {done}");
+    assert!(at(&samba, "victim/sub/file").exists());
+}
+
+/// Two run at a time, a third is of a clone that is not ready, and nobody deletes what is copied.
+#[test]
+fn clones_of_one_source_run_beside_each_other() {
+    let (samba, first) = scene(put_one);
+    let source = volume("pvc-0", "data");
+    let second = clone_of(&source, volume("pvc-2", "second"));
+    let third = clone_of(&first, volume("pvc-3", "third"));
+    let copied = at(&samba, ".wincsi/clones/pvc-1/sub");
+    let (hold, attack) = held(move |_| copied.exists());
+    let (port, _) = between(samba.port(), attack);
+    let slow = Controller::new(port);
+    let other = Controller::new(samba.port());
+    thread::scope(|scope| {
+        let running = scope.spawn(|| slow.clone_by(&first, soon()));
+        hold.reached.recv().unwrap();
+        let short = Instant::now() + Duration::from_millis(50);
+        let error = slow.clone_by(&first, short).unwrap_err();
+        assert!(matches!(error, Error::GoesOn(_)), "{error}");
+        assert_eq!(error.code(), Code::DeadlineExceeded);
+        other.clone_by(&second, soon()).unwrap();
+        for deletion in [
+            gone(&source),
+            archive(&source),
+            keep(&source, Left::Retained),
+            gone(&first),
+        ] {
+            let error = other.delete(&deletion).unwrap_err();
+            assert_eq!(error.code(), Code::Aborted, "{deletion:?} {error}");
+        }
+        let error = other.clone_by(&third, soon()).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{error}");
+        assert!(!other.volumes.may_have_left(&third.name));
+        assert_eq!(
+            other.clone_by(&first, soon()).unwrap_err().code(),
+            Code::Aborted
+        );
+        assert_eq!(slow.volumes.figures().running(), 1);
+        drop(hold);
+        running.join().unwrap().unwrap();
+    });
+    assert!(is_equal(&samba));
+    other.clone_by(&third, soon()).unwrap();
+    assert_eq!(delete(&other, &gone(&source)).unwrap(), Deleted::Gone);
+    for (volume, folder) in [(&first, "new"), (&second, "second"), (&third, "third")] {
+        assert!(at(&samba, folder).join("sub/file").exists());
+        assert_eq!(delete(&other, &gone(volume)).unwrap(), Deleted::Gone);
+    }
+    assert_eq!(entries(&samba, ".wincsi"), ["clones", "deleted"]);
+    let figures = slow.volumes.figures();
+    assert_eq!((figures.running(), figures.bytes()), (0, 1));
+    let failed = |reason| other.volumes.figures().failed(reason);
+    assert_eq!(["locked", "source", "other"].map(failed), [1, 1, 0]);
+}
+
+/// Its locks end with its connection, and the copy with them.
+#[test]
+fn a_clone_ends_with_its_connection() {
+    let (samba, clone) = scene(put_one);
+    let copied = at(&samba, ".wincsi/clones/pvc-1/sub");
+    let attack = move |from, _, message: &[u8]| match from {
+        From::Client if copied.exists() => Instead::End,
+        _ => unchanged(message),
+    };
+    let (port, _) = between(samba.port(), Box::new(attack));
+    let error = Controller::new(port).clone_by(&clone, soon()).unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    let other = Controller::new(samba.port());
+    let source = volume("pvc-0", "data");
+    assert_eq!(delete(&other, &gone(&source)).unwrap(), Deleted::Gone);
+    let error = self::clone(&other, &clone).unwrap_err();
+    assert_eq!(error.code(), Code::NotFound, "{error}");
+    assert!(entries(&samba, ".wincsi/clones").is_empty());
+    assert_eq!(entries(&samba, ".wincsi"), ["clones", "deleted"]);
+}
+
+/// A clone that ended while nobody waited for it tells why to the next call, and after that it is tried once more.
+#[test]
+fn a_failure_waits_for_its_caller() {
+    let (samba, clone) = scene(put_one);
+    let copied = at(&samba, ".wincsi/clones/pvc-1/sub");
+    let (hold, attack) = held(move |_| copied.exists());
+    let slow = Controller::new(between(samba.port(), attack).0);
+    thread::scope(|scope| {
+        let by = Instant::now() + Duration::from_secs(2);
+        let (slow, clone) = (&slow, &clone);
+        let first = scope.spawn(move || slow.clone_by(clone, by));
+        hold.reached.recv().unwrap();
+        assert_eq!(
+            first.join().unwrap().unwrap_err().code(),
+            Code::DeadlineExceeded
+        );
+        put(&samba, "new/stranger");
+        drop(hold);
+        while slow.volumes.figures().running() > 0 {
+            thread::yield_now();
+        }
+    });
+    fs::remove_dir_all(at(&samba, "new")).unwrap();
+    let direct = slow.with(Port::plain(samba.port()));
+    let error = self::clone(&direct, &clone).unwrap_err();
+    assert_eq!(error.code(), Code::AlreadyExists, "{error}");
+    self::clone(&direct, &clone).unwrap();
+    assert!(is_equal(&samba));
+}
+
+/// What is free, as the server's script tells it, and the answers.
+#[test]
+fn a_clone_leaves_a_twentieth_of_the_share_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, number) = (folder.path().join("free"), folder.path().join("number"));
+    fs::write(&script, format!("#!/bin/sh\ncat {}\n", number.display())).unwrap();
+    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let samba = Samba::with(&format!("dfree command = {}", script.display()));
+    let clone = set(&samba, put_one);
+    let controller = Controller::new(samba.port());
+    let free = |of_thousand: u32| fs::write(&number, format!("1000 {of_thousand} 1024")).unwrap();
+    let mut answers = Vec::new();
+    for of_thousand in [49, 49, 50] {
+        free(of_thousand);
+        let done = controller.clone_by(&clone, soon());
+        answers.push(done.map_err(|error| (error.code(), error.to_string())));
+    }
+    assert!(answers[2].is_ok(), "{answers:?}");
+    let told = answers[..2]
+        .iter()
+        .map(|answer| answer.as_ref().unwrap_err());
+    let words: [&[&str]; 2] = [&["50176 bytes free of 1024000"], &["more than the 50176"]];
+    for ((code, text), words) in told.zip(words) {
+        assert_eq!(*code, Code::ResourceExhausted, "{text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    }
+    assert!(is_equal(&samba));
+}
+
+#[test]
+fn a_clone_crosses_the_shares_of_a_server() {
+    let (samba, _) = scene(fill);
+    let mut across = clone_of(&volume("pvc-0", "data"), volume("pvc-1", "deep/new"));
+    across.base.share = smb::Name::new("encrypted").unwrap();
+    let encrypted = Port(samba.port(), "encrypted", PASSWORD);
+    let controller = Controller::new(samba.port()).with(encrypted);
+    clone(&controller, &across).unwrap();
+    assert!(is_same(&at(&samba, "data"), &at(&samba, "deep/new")));
+    assert_eq!(delete(&controller, &gone(&across)).unwrap(), Deleted::Gone);
+}
+
+/// A source with a volume in it, and its clone.
+fn scene(fill: fn(&Samba)) -> (Samba, Create) {
+    let (samba, _) = start();
+    let clone = set(&samba, fill);
+    (samba, clone)
+}
+
+fn set(samba: &Samba, fill: fn(&Samba)) -> Create {
+    let source = volume("pvc-0", "data");
+    create(&Controller::new(samba.port()), &source).unwrap();
+    fill(samba);
+    clone_of(&source, volume("pvc-1", "new"))
+}
+
+fn put_one(samba: &Samba) {
+    put(samba, "data");
+}
+
+/// Twenty entries of each kind: folders, empty and not, files of each size, names that only look equal, a link to a file.
+fn fill(samba: &Samba) {
+    let root = at(samba, "data");
+    for path in ["a/b/c/d", "empty", "a/two words", "a/two\u{f028}words"] {
+        fs::create_dir_all(root.join(path)).unwrap();
+    }
+    for n in 0..5 {
+        fs::write(root.join(format!("a/b/{n}")), vec![n; 100]).unwrap();
+    }
+    fs::write(root.join("none"), b"").unwrap();
+    fs::write(root.join("small"), [1; 4096]).unwrap();
+    let large: Vec<u8> = (0..LARGE).map(|n| n.to_le_bytes()[0]).collect();
+    fs::write(root.join("large"), large).unwrap();
+    fs::write(root.join("a/\u{e4} 'x'"), b"x").unwrap();
+    fs::write(root.join("a/b/c/d/deep"), b"deep").unwrap();
+    fs::write(root.join("closed"), b"read-only").unwrap();
+    fs::set_permissions(root.join("closed"), PermissionsExt::from_mode(0o444)).unwrap();
+    symlink("small", root.join("link")).unwrap();
+    let old = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for path in ["small", "a/b/1", "empty"] {
+        let file = fs::File::open(root.join(path)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+}
+
+fn is_equal(samba: &Samba) -> bool {
+    is_same(&at(samba, "data"), &at(samba, "new"))
+}
+
+/// Whether two trees have the same names, contents, times of change, and read-only files; else it says where not.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let looked = [one, other].map(|path| fs::metadata(path).ok());
+    let [Some(mine), Some(theirs)] = &looked else {
+        eprintln!("{} is missing", other.display());
+        return false;
+    };
+    // SMB has times in units of 100 ns.
+    let time = |of: &fs::Metadata| {
+        let since = of.modified().unwrap().duration_since(std::time::UNIX_EPOCH);
+        since.unwrap().as_nanos() / 100
+    };
+    let facts = |of: &fs::Metadata| (of.is_dir(), time(of), of.permissions().mode() & 0o200);
+    if facts(mine) != facts(theirs) {
+        eprintln!("{}: {:?} {:?}", other.display(), facts(mine), facts(theirs));
+        return false;
+    }
+    if !mine.is_dir() {
+        return fs::read(one).unwrap() == fs::read(other).unwrap();
+    }
+    let names = |path| {
+        let entries = fs::read_dir(path).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let (all, others) = (names(one), names(other));
+    if all != others {
+        eprintln!("{}: {all:?} {others:?}", other.display());
+    }
+    all == others
+        && all
+            .iter()
+            .all(|name| is_same(&one.join(name), &other.join(name)))
+}
+
+/// Cuts a clone before and after each n-th of its requests, and then deletes it.
+fn each_cut(
+    fill: fn(&Samba),
+    step: usize,
+    mut check: impl FnMut(&Samba, &Controller, &Create, bool),
+) {
+    let (samba, clone) = scene(fill);
+    // After the messages of the logon, which change nothing.
+    for number in (4..).step_by(step) {
+        let (mut was_cut, mut is_done) = (false, false);
+        for side in [From::Client, From::Server] {
+            let flag = Arc::new(AtomicBool::new(false));
+            let cut = Arc::clone(&flag);
+            let attack = one((side, number), move |_| {
+                cut.store(true, Ordering::Relaxed);
+                Instead::End
+            });
+            let (port, _) = between(samba.port(), attack);
+            is_done = Controller::new(port).clone_by(&clone, soon()).is_ok();
+            was_cut |= flag.load(Ordering::Relaxed);
+            let controller = Controller::new(samba.port());
+            check(&samba, &controller, &clone, is_done);
+            let deleted = delete(&controller, &gone(&clone)).unwrap();
+            assert_eq!(deleted, Deleted::Gone, "{number}");
+            assert_eq!(entries(&samba, ""), [".wincsi", "data"]);
+            assert!(entries(&samba, ".wincsi/clones").is_empty());
+            let mut records = entries(&samba, ".wincsi");
+            // The server notices the end of the cut connection on its own time.
+            records.retain(|name| !name.ends_with("lock"));
+            let folders = ["clones", "deleted", "pvc-0.volume"];
+            assert!(
+                records.iter().all(|name| folders.contains(&name.as_str())),
+                "{records:?}"
+            );
+        }
+        if !was_cut && is_done {
+            assert!(number > 20);
+            return;
+        }
+        assert!(number < 400);
+    }
+}
+
+/// What a request waits for.
+struct Hold {
+    /// Has a word once a request is held.
+    reached: Receiver<()>,
+    /// The request goes on when this is dropped.
+    _go_on: Sender<()>,
+}
+
+/// Holds the first request of which this is true.
+fn held(mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
+    let (reach, reached) = mpsc::channel();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let mut held = Some(reach);
+    let attack = move |from, n, message: &[u8]| {
+        if from == From::Client && held.is_some() && when(n) {
+            let _ = held.take().map(|reach| reach.send(()));
+            let _ = waits.recv();
+        }
+        unchanged(message)
+    };
+    let hold = Hold {
+        reached,
+        _go_on: go_on,
+    };
+    (hold, Box::new(attack))
+}

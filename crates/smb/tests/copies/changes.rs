@@ -1,0 +1,108 @@
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use wincsi_smb::Failure;
+
+use crate::fixture::{Fixture, content, copy, once, rewrite, write};
+use crate::proxy::{From, unchanged};
+
+/// Sizes, and whether the server copies. The last of each kind takes several requests.
+const CASES: [(usize, bool); 5] = [
+    (5_000, true),
+    (70_000, true),
+    (17 * 1024 * 1024, true),
+    (70_000, false),
+    (1_200_000, false),
+];
+
+/// At each request once: what is copied is one version or the other, by size, time and bytes.
+#[test]
+fn a_file_that_changes_is_copied_as_one_version() {
+    for (size, has_copies) in CASES {
+        let fixture = Fixture::new("");
+        let versions = [0, 1].map(|version| content("f", size, version));
+        for number in 0.. {
+            fixture.clear();
+            let place = fixture.source().join("f");
+            rewrite(&place, &versions[0], 0);
+            let (file, second) = (place.clone(), versions[1].clone());
+            let (attack, is_done) = once(number, move || rewrite(&file, &second, 1));
+            let mut share = fixture.attacked(attack);
+            if !has_copies {
+                share.without_server_copies();
+            }
+            copy(&mut share).unwrap();
+            let copied = fixture.target().join("f");
+            let written = |file| fs::metadata(file).unwrap().modified().unwrap();
+            let is_done = is_done.load(Ordering::SeqCst);
+            let is_second = is_done && written(&copied) == written(&place);
+            let expected = &versions[usize::from(is_second)];
+            let what = format!("{size} {has_copies}, request {number}: {is_second}");
+            assert!(fs::read(copied).unwrap() == *expected, "{what}");
+            if !is_done {
+                break;
+            }
+        }
+    }
+}
+
+/// A small one is opened, read and closed in one message.
+#[test]
+fn a_large_file_that_never_rests_is_named() {
+    for (size, has_copies) in &CASES[1..] {
+        let fixture = Fixture::new("");
+        let file = fixture.file("f", *size);
+        let versions = [0, 1].map(|version| content("f", *size, version));
+        let mut version = 0;
+        let attack = move |from, n, message: &[u8]| {
+            if from == From::Server && n > 8 {
+                version += 1;
+                rewrite(&file, &versions[usize::from(version % 2)], version);
+            }
+            unchanged(message)
+        };
+        let mut share = fixture.attacked(Box::new(attack));
+        if !has_copies {
+            share.without_server_copies();
+        }
+        let unsteady = copy(&mut share).unwrap_err();
+        assert_eq!(unsteady.failure, Failure::Unsteady, "{size}");
+        assert!(unsteady.object.ends_with(r"\v\f"), "{unsteady}");
+        assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+    }
+}
+
+/// At each request once: the copy ends, or names what failed, and a repeat makes it equal.
+#[test]
+fn a_source_that_loses_and_gets_entries_is_copied() {
+    let fixture = Fixture::with_each_kind();
+    for number in 0.. {
+        fixture.fill();
+        fixture.clear();
+        let source = fixture.source();
+        let (attack, is_done) = once(number, move || {
+            fs::remove_dir_all(source.join("nested")).unwrap();
+            fs::remove_file(source.join("size-65537")).unwrap();
+            fs::remove_file(source.join("size-1")).unwrap();
+            fs::create_dir(source.join("size-1")).unwrap();
+            write(&source.join("hidden"), "hidden", 9, 1);
+            fs::rename(source.join("hidden"), source.join("system")).unwrap();
+            fs::write(source.join("new"), b"new").unwrap();
+        });
+        let done = copy(&mut fixture.attacked(attack));
+        if let Err(error) = &done {
+            assert!(!error.failure.ends_connection(), "{error}");
+            let is_named = [r"\v\", r"\c\"]
+                .iter()
+                .any(|text| error.object.contains(text));
+            assert!(is_named, "{error}");
+        }
+        copy(&mut fixture.open()).unwrap();
+        fixture.assert_equal(&format!("request {number}"));
+        if !is_done.load(Ordering::SeqCst) {
+            done.unwrap();
+            assert!(number > 40, "{number}");
+            break;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::Ordering;
+
+use wincsi_smb::Failure;
+
+use crate::fixture::{Fixture, copy, once};
+
+#[test]
+fn no_link_is_followed() {
+    for place in ["v/nested/l", "copies/c/nested", "v", "copies/c"] {
+        for target in [
+            "victim/sub",
+            "copies/other/sub",
+            "v/nested/deeper/d\u{e9}epest",
+        ] {
+            let fixture = Fixture::with_each_kind();
+            let root = fixture.samba.root();
+            fs::create_dir_all(root.join(target)).unwrap();
+            if root.join(place).exists() {
+                fs::rename(root.join(place), root.join("away")).unwrap();
+            }
+            let target = target.replace("v/", if place == "v" { "away/" } else { "v/" });
+            symlink(root.join(&target), root.join(place)).unwrap();
+            let refused = copy(&mut fixture.open()).unwrap_err();
+            let what = format!("{place} to {target}: {refused}");
+            assert_eq!(refused.failure, Failure::Link, "{what}");
+            assert!(fixture.is_victim_whole(), "{what}");
+            let is_empty = fs::read_dir(fixture.target()).unwrap().next().is_none();
+            assert!(is_empty || place.starts_with("copies/c"), "{what}");
+        }
+    }
+}
+
+/// At each request once, a folder of the source or of the copy is moved away, and a link to the victim is in its place.
+/// Guards: P88
+#[test]
+fn a_link_put_in_a_folders_place_is_not_followed() {
+    for place in ["v/d", "copies/c/d"] {
+        let fixture = Fixture::new("");
+        fixture.folder("d/sub");
+        for file in ["d/precious", "d/other", "d/sub/more", "d/sub/deep"] {
+            fixture.file(file, 5);
+        }
+        fixture.file("d/large", 70_000);
+        let root = fixture.samba.root();
+        for number in 0.. {
+            fixture.clear();
+            let here = root.clone();
+            let (attack, is_done) = once(number, move || {
+                if here.join(place).is_dir() {
+                    fs::rename(here.join(place), here.join("away")).unwrap();
+                    symlink(here.join("victim"), here.join(place)).unwrap();
+                }
+            });
+            let done = copy(&mut fixture.attacked(attack));
+            let what = format!("{place}, request {number}: {:?}", done.as_ref().err());
+            assert!(fixture.is_victim_whole(), "{what}");
+            let copied = fs::read(fixture.target().join("d/precious"));
+            assert!(
+                place != "v/d" || !copied.is_ok_and(|copied| copied == b"data"),
+                "{what}"
+            );
+            if !is_done.load(Ordering::SeqCst) {
+                done.unwrap();
+                assert!(number > 20, "{number}");
+                break;
+            }
+            if root.join("away").exists() {
+                fs::remove_file(root.join(place)).unwrap();
+                fs::rename(root.join("away"), root.join(place)).unwrap();
+            }
+            for left in ["other", "large", "sub/deep"] {
+                let _ = fs::remove_file(root.join("victim").join(left));
+            }
+        }
+    }
+}
