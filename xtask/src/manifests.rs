@@ -73,6 +73,10 @@ pub(crate) fn objects(text: &str) -> Result<Vec<Manifest>> {
 }
 
 impl Manifest {
+    pub(crate) fn api_version(&self) -> &str {
+        self.word(&["apiVersion"]).unwrap_or_default()
+    }
+
     pub(crate) fn kind(&self) -> &str {
         self.word(&["kind"]).unwrap_or_default()
     }

@@ -92,15 +92,10 @@ impl Cluster {
         } else {
             life.restart(&pods)?;
             life.end(&pods)?;
-            node.leave(&mut running, &plane)?;
-            let nodes = machine::nodes(&mut running, &programs, &plane, host)?;
-            let life = Life {
-                running: &mut running,
-                plane: &plane,
-                node: &nodes[0],
-                steps: &steps,
-            };
-            Installation::of(life, nodes.get(1))?.play()?;
+            node.leave(life.running, &plane)?;
+            let nodes = machine::nodes(life.running, &programs, &plane, host)?;
+            let node = &nodes[0];
+            Installation::of(Life { node, ..life }, nodes.get(1))?.play()?;
         }
         let ended = running.end()?;
         steps.done(
