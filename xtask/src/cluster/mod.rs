@@ -38,7 +38,7 @@ mod wine;
 
 use self::install::Installation;
 use self::life::Life;
-use self::node::{Node, Publishing};
+use self::node::Node;
 use self::plane::Plane;
 use self::programs::Programs;
 use self::running::RunningCluster;
@@ -78,7 +78,7 @@ impl Cluster {
         let (mut running, steps) = (RunningCluster::new()?, Steps(Instant::now()));
         let plane = Plane::start(&mut running, &programs, &steps)?;
         objects::check_manifests(&plane.api, &steps)?;
-        let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
+        let node = Node::start(&mut running, &programs, &plane, host, self.broken_publish)?;
         let mut life = Life {
             running: &mut running,
             plane: &plane,
@@ -103,13 +103,6 @@ impl Cluster {
             &format!("{ended} programs were running, and have ended"),
         );
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn publishing(&self) -> Publishing {
-        match self.broken_publish {
-            true => Publishing::Broken,
-            false => Publishing::Works,
-        }
     }
 }
 
