@@ -30,8 +30,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 const DISK: &str = "60022480000000000000000000000001";
 
 const NODES: &str = "/api/v1/nodes";
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CSI_DRIVER: &str = "/apis/storage.k8s.io/v1/csidrivers/wincsi.io";
 const SMB_DRIVER: &str = "smb.csi.k8s.io";
 const SETS: &str = "/apis/apps/v1/namespaces/wincsi";
@@ -240,12 +238,12 @@ impl<'a> Installation<'a> {
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
         let objects = Objects::read("share.yaml")?.with(&values);
         objects.apply(&self.life.plane.api)?;
-        let claim = format!("{CLAIMS}/share");
-        let volume = self.life.wait_for(&claim, objects::bound_to)?;
+        let paths = objects.paths();
+        let volume = self.life.wait_for(&paths[1], objects::bound_to)?;
         let (_, place) = self.begin_pod(&objects, &volume)?;
         let is_there = place.ends_with(&format!("/{volume}/{FILE}"));
         ensure!(is_there, "the file lies at {place}");
-        self.life.grow_claims(std::slice::from_ref(&claim))?;
+        self.life.grow_claims(&paths[1..2])?;
         self.life
             .wait_for(&objects::volume_path(&volume), |volume| {
                 (text(volume, "/spec/capacity/storage")? == objects::GROWN).then_some(())
@@ -254,8 +252,7 @@ impl<'a> Installation<'a> {
         let shown_by =
             format!("the controller's pod made {volume}, which grew to {grown}; {place}");
         self.life.done("share pod Running", &shown_by);
-        self.life.delete(&format!("{PODS}/share"))?;
-        self.life.delete(&claim)?;
+        self.delete_staged(&paths[..2])?;
         self.life.wait_until_gone(&objects::volume_path(&volume))?;
         self.life.wait_until_left(&[], &[])?;
         let shown_by = "the folder is gone from Samba";
@@ -265,14 +262,7 @@ impl<'a> Installation<'a> {
 
     /// Ends the pod with the disk, and then what is installed.
     fn end(&mut self) -> Result<()> {
-        let unstaged = self.printed(PLUGINS, UNSTAGED)?;
-        self.life.delete(&format!("{PODS}/writer"))?;
-        self.life.delete(&format!("{CLAIMS}/data"))?;
-        self.life.delete(&objects::volume_path("data"))?;
-        let logs = self.life.running.logs().to_owned();
-        self.life.running.wait("the disk is unstaged", || {
-            Ok((printed_by(&logs, PLUGINS, UNSTAGED)? > unstaged).then_some(()))
-        })?;
+        self.delete_staged(&Objects::at("deploy/example.yaml")?.paths())?;
         self.life.node.expect_no_record()?;
         self.helm(0, &["uninstall", "wincsi"], None)?;
         self.wait_for_no_pod()?;
@@ -282,32 +272,40 @@ impl<'a> Installation<'a> {
             begun == drained,
             "of {begun} pods hooks have drained {drained}"
         );
-        self.expect_ended()?;
+        let ended = self.expect_ended()?;
         let users = self.audited()?;
         let shown_by = format!(
-            "no record; hooks have drained all {begun} pods, none was killed; who asked the API \
-             server: {users}"
+            "no record; hooks have drained all {begun} pods, {ended}; who asked the API server: \
+             {users}"
         );
         self.life.done("uninstalled", &shown_by);
         Ok(())
     }
 
-    /// Each container of ours has ended with 0 on the signal, before it was killed. Under Wine none sees the signal.
-    fn expect_ended(&self) -> Result<()> {
+    /// Deletes a pod and what else there is of its volume, and waits until a driver has unstaged one more.
+    fn delete_staged(&mut self, paths: &[String]) -> Result<()> {
+        let unstaged = self.printed(PLUGINS, UNSTAGED)?;
+        paths.iter().try_for_each(|path| self.life.delete(path))?;
+        let logs = self.life.running.logs().to_owned();
+        self.life.running.wait("the volume is unstaged", || {
+            Ok((printed_by(&logs, PLUGINS, UNSTAGED)? > unstaged).then_some(()))
+        })
+    }
+
+    /// Each container of ours has ended with 0 on the signal, before it was killed; under Wine none sees the signal.
+    fn expect_ended(&self) -> Result<&'static str> {
+        if let Host::Wine(_) = self.life.node.host {
+            return Ok("all were killed");
+        }
         let said = |pattern: &str| self.printed(KUBELETS, pattern);
-        let Host::Linux = self.life.node.host else {
-            return Ok(());
-        };
         for program in ["wincsi.exe", "csi-proxy.exe", "wincsi-controller"] {
             let started = said(&format!("started {program}"))?;
             let ended = said(&format!("{program} ended with 0"))?;
-            ensure!(
-                started > 0 && started == ended,
-                "of {started} times {program} has ended with 0 {ended} times"
-            );
+            let is_so = started > 0 && started == ended;
+            ensure!(is_so, "{program}: {ended} of {started} ended with 0");
         }
         ensure!(said("killed: ")? == 0, "a container was killed");
-        Ok(())
+        Ok("none was killed")
     }
 
     /// Applies the pod, and writes a file when it runs. Returns where its volume is published, and the file's place.
@@ -498,14 +496,12 @@ impl<'a> Installation<'a> {
 
 /// How often all programs have said this whose logs have this in their names.
 fn printed_by(logs: &Path, name: &str, pattern: &str) -> Result<usize> {
-    let mut times = 0;
-    for log in fs::read_dir(logs)? {
-        let log = log?;
-        if log.file_name().to_string_lossy().contains(name) {
-            times += occurrences(&log.path(), pattern);
-        }
-    }
-    Ok(times)
+    let mut names = trial::names(logs)?;
+    names.retain(|log| log.contains(name));
+    let times = names
+        .iter()
+        .map(|log| occurrences(&logs.join(log), pattern));
+    Ok(times.sum())
 }
 
 /// All switches, and a class of shares at a port.
