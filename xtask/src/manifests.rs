@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use saphyr::{LoadableYamlNode, YamlOwned};
 
-use crate::cargo;
+use crate::{cargo, trial};
 
 /// An object of Kubernetes.
 #[derive(Debug)]
@@ -39,18 +39,11 @@ pub(crate) struct Probe {
 
 /// All objects of the manifests that are deployed, in the order of the files' names.
 pub(crate) fn all() -> Result<Vec<Manifest>> {
-    let folder = cargo::root().join("deploy");
-    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-    let names = entries.map(|entry| anyhow::Ok(entry?.file_name().into_string()));
-    let names = names.collect::<Result<Result<Vec<_>, _>>>()?;
-    let mut names = names.map_err(|name| anyhow!("{} is no text", name.display()))?;
+    let mut names = trial::names(&cargo::root().join("deploy"))?;
     names.retain(|name| name.ends_with(".yaml"));
-    names.sort();
-    let read: Result<Vec<_>> = names
-        .iter()
-        .map(|name| read(&format!("deploy/{name}")))
-        .collect();
-    Ok(read?.into_iter().flatten().collect())
+    let read = names.iter().map(|name| read(&format!("deploy/{name}")));
+    let read: Vec<_> = read.collect::<Result<_>>()?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 /// The objects of a file.
@@ -73,6 +66,10 @@ pub(crate) fn objects(text: &str) -> Result<Vec<Manifest>> {
 }
 
 impl Manifest {
+    pub(crate) fn api_version(&self) -> &str {
+        self.word(&["apiVersion"]).unwrap_or_default()
+    }
+
     pub(crate) fn kind(&self) -> &str {
         self.word(&["kind"]).unwrap_or_default()
     }

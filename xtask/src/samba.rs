@@ -43,7 +43,7 @@ impl Share {
     pub(crate) fn expect_left(&self, volumes: &[&str], in_each: &[&str]) -> Result<()> {
         let root = self.0.root();
         let expect = |folder: &str, expected: &[&str]| {
-            let left = names(&root.join(folder))?;
+            let left = trial::names(&root.join(folder))?;
             ensure!(left == expected, "{folder:?} of the share has {left:?}");
             Ok(())
         };
@@ -61,13 +61,4 @@ impl Share {
 /// The user of the share, as the node logs on.
 pub(crate) fn user() -> String {
     format!(r"FILES\{}", local_user())
-}
-
-/// What a folder has, in order.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<_> = names.collect();
-    names.sort();
-    Ok(names)
 }

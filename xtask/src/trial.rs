@@ -43,12 +43,19 @@ const SHORT: Duration = Duration::from_secs(60);
 
 /// Fails if there is a record of a volume in the plugin's folder. The lock of the records' process stays there.
 pub(crate) fn expect_no_record(folder: &Path) -> Result<()> {
-    let left = fs::read_dir(folder).context("read the records")?;
-    let names = left.map(|entry| entry.map(|entry| entry.file_name()));
-    let mut names = names.collect::<Result<Vec<_>, _>>()?;
+    let mut names = names(folder)?;
     names.retain(|name| name != "lock");
     ensure!(names.is_empty(), "wincsi has records left: {names:?}");
     Ok(())
+}
+
+/// What a folder has, in order.
+pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    Ok(names)
 }
 
 /// A folder closed to all but this user: for tokens, and for sockets, whose server insists on it.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -67,13 +67,18 @@ fn manifest(helm: &Helm, name: &str) -> Result<(String, String)> {
 /// The chart's objects with these values, the later ones over the earlier; an error has what Helm printed.
 pub(crate) fn render(helm: &Helm, values: &[Value], arguments: &[&str]) -> Result<String> {
     let template = ["template", "wincsi", "--namespace=wincsi"];
-    run(helm, &[&template, arguments].concat(), values)
+    run(helm, &folder(), &[&template, arguments].concat(), values)
 }
 
-/// What a command of Helm prints for the chart.
-pub(crate) fn run(helm: &Helm, arguments: &[&str], values: &[Value]) -> Result<String> {
+/// What a command of Helm prints for a chart.
+pub(crate) fn run(
+    helm: &Helm,
+    chart: &Path,
+    arguments: &[&str],
+    values: &[Value],
+) -> Result<String> {
     let mut command = helm.command(arguments);
-    command.arg(folder());
+    command.arg(chart);
     // Without releases' linker flags Helm 3 takes itself for one of Kubernetes 1.20.
     command.arg("--kube-version=1.36.3");
     let mut files = Vec::new();

@@ -60,7 +60,7 @@ impl Api {
             Effect::Stored => "",
             Effect::DryRun => "&dryRun=All",
         };
-        let path = path(one)?;
+        let path = path(one);
         let place = format!("{path}?fieldManager=xtask&fieldValidation=Strict{dry_run}");
         self.patch(&place, "application/apply-patch+yaml", text)
     }
@@ -131,32 +131,20 @@ pub(super) fn rules(list: &Value) -> BTreeSet<String> {
 }
 
 /// Where an object is.
-pub(super) fn path(one: &Manifest) -> Result<String> {
-    let (group, list) = match one.kind() {
-        "ClusterRole" => (RIGHTS, "clusterroles"),
-        "ClusterRoleBinding" => (RIGHTS, "clusterrolebindings"),
-        "CSIDriver" => ("/apis/storage.k8s.io/v1", "csidrivers"),
-        "DaemonSet" => ("/apis/apps/v1", "daemonsets"),
-        "Deployment" => ("/apis/apps/v1", "deployments"),
-        "Namespace" => ("/api/v1", "namespaces"),
-        "PersistentVolume" => ("/api/v1", "persistentvolumes"),
-        "PersistentVolumeClaim" => ("/api/v1", "persistentvolumeclaims"),
-        "Pod" => ("/api/v1", "pods"),
-        "Role" => (RIGHTS, "roles"),
-        "RoleBinding" => (RIGHTS, "rolebindings"),
-        "Secret" => ("/api/v1", "secrets"),
-        "ServiceAccount" => ("/api/v1", "serviceaccounts"),
-        "StorageClass" => ("/apis/storage.k8s.io/v1", "storageclasses"),
-        kind => bail!("the place of a {kind} is not known"),
+pub(super) fn path(one: &Manifest) -> String {
+    let version = one.api_version();
+    let group = if version.contains('/') {
+        "/apis"
+    } else {
+        "/api"
     };
-    let has_namespace = matches!(
-        list,
-        "daemonsets" | "persistentvolumeclaims" | "pods" | "secrets"
-    );
-    let namespace = one.namespace().or(has_namespace.then_some("default"));
-    let namespace = namespace.map(|name| format!("/namespaces/{name}"));
-    let namespace = namespace.unwrap_or_default();
-    Ok(format!("{group}{namespace}/{list}/{}", one.name()))
+    let kind = one.kind().to_lowercase();
+    let plural = if kind.ends_with('s') { "es" } else { "s" };
+    let of_default = ["daemonset", "persistentvolumeclaim", "pod", "secret"];
+    let of_default = of_default.contains(&&*kind).then_some("default");
+    let namespace = one.namespace().or(of_default);
+    let namespace = namespace.map_or(String::new(), |name| format!("/namespaces/{name}"));
+    format!("{group}/{version}{namespace}/{kind}{plural}/{}", one.name())
 }
 
 /// Reads curl's output: the object, and after it the status in a line of its own.

@@ -51,7 +51,7 @@ impl Life<'_> {
 
     /// Nothing of them is left, and no password was said.
     fn end_failures(&mut self, objects: &Objects) -> Result<()> {
-        let paths = objects.paths()?;
+        let paths = objects.paths();
         for path in &paths {
             self.plane.api.delete(path)?;
         }

@@ -10,7 +10,7 @@ use std::mem;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::api::{self, RIGHTS};
@@ -20,7 +20,8 @@ use super::node::Node;
 use super::objects::{self, Objects, text};
 use super::running::occurrences;
 use crate::env::Helm;
-use crate::host::Host;
+use crate::host::{self, Host};
+use crate::test::chart as cases;
 use crate::{chart, process, samba, trial};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,12 +30,26 @@ const LIMIT: Duration = Duration::from_secs(60);
 const DISK: &str = "60022480000000000000000000000001";
 
 const NODES: &str = "/api/v1/nodes";
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CSI_DRIVER: &str = "/apis/storage.k8s.io/v1/csidrivers/wincsi.io";
+const SMB_DRIVER: &str = "smb.csi.k8s.io";
 const SETS: &str = "/apis/apps/v1/namespaces/wincsi";
 const NODE_SET: &str = "daemonsets/wincsi-node";
 const CONTROLLER: &str = "wincsi:wincsi-controller";
+
+/// The logs of pods of node plugins, and of the nodes' kubelets.
+const PLUGINS: &str = "-wincsi-node-";
+const KUBELETS: &str = "kubelet-node-";
+
+/// Each switch, and its pods.
+const SWITCHES: [(&str, &str); 4] = [
+    ("node", NODE_SET),
+    ("smbNode", "daemonsets/wincsi-node-smb"),
+    ("csiProxy", "daemonsets/wincsi-csi-proxy"),
+    ("controller", "deployments/wincsi-controller"),
+];
+
+/// What is there before an installation: a file, changed so; its place; why Helm refuses, if it does.
+type There = (String, Vec<(String, String)>, String, String);
 
 /// An installation, from its first to its last step.
 pub(super) struct Installation<'a> {
@@ -43,6 +58,10 @@ pub(super) struct Installation<'a> {
     /// Under Wine there is none.
     second: Option<&'a Node<'a>>,
     helm: [Helm; 2],
+    /// Of the switches' pages.
+    ports: [u16; 4],
+    /// Text that a shell, Helm or Kubernetes might read.
+    node_id: String,
     /// How many pods of node plugins have begun.
     begun: usize,
 }
@@ -53,6 +72,8 @@ impl<'a> Installation<'a> {
             life,
             second,
             helm: Helm::both()?,
+            ports: host::free_ports()?,
+            node_id: cases::data::<Vec<String>>("hostile")?.concat(),
             begun: 0,
         })
     }
@@ -64,36 +85,46 @@ impl<'a> Installation<'a> {
         if let Some(second) = self.second {
             self.upgrade(&published_at)?;
             self.uninstall(&published_at)?;
+            self.install_each(second)?;
+            let forbidden = self.forbidden()?;
             self.install_all(second, &published_at)?;
             self.expect_rights()?;
             self.use_share()?;
+            let is_so = self.forbidden()? == forbidden;
+            ensure!(is_so, "the controller's pod lacks rights");
         }
         self.end()
     }
 
-    /// The default switch, over a DaemonSet as kubectl applies it; the first play's CSIDriver has another
-    /// `attachRequired`.
+    /// The default switch, over a DaemonSet as kubectl applies it.
     fn install(&mut self) -> Result<()> {
-        let applied = Objects::at("deploy/node-hostprocess.yaml")?;
-        applied.apply(&self.life.plane.api)?;
-        let pods = self.nodes();
+        let (api, pods) = (self.life.plane.api.clone(), self.nodes());
+        let port = self.ports[0].to_string();
+        let applied = Objects::at("deploy/node-hostprocess.yaml")?.with(&[("29655", &port)]);
+        applied.apply(&api)?;
         self.wait_for_pods(NODE_SET, pods)?;
         let uid = self.uid_of_set()?;
-        let values = json!({"node": {"logLevel": 4}});
-        let words = ["install", "wincsi", "--take-ownership", "--force-conflicts"];
-        let Err(refused) = self.helm(0, &words, Some(&values)) else {
-            bail!("Helm changes attachRequired");
-        };
-        let (refused, reason) = (format!("{refused:#}"), "with another attachRequired");
-        ensure!(refused.contains(reason), "refused otherwise: {refused}");
-        self.life.plane.api.delete(CSI_DRIVER)?;
-        self.helm(0, &words, Some(&values))?;
+        // The first play's.
+        self.life.delete(CSI_DRIVER)?;
+        for (file, changes, path, refused) in cases::data::<Vec<There>>("there")? {
+            let changes: Vec<_> = changes.iter().map(|(from, to)| (&**from, &**to)).collect();
+            Objects::at(&file)?.with(&changes).apply(&api)?;
+            let words = ["install", "wincsi", "--take-ownership", "--force-conflicts"];
+            let error = self.helm(0, &words, Some(&json!({}))).err();
+            let error = error.map_or(String::new(), |error| format!("{error:#}"));
+            ensure!(
+                error.contains(&refused) && error.is_empty() == refused.is_empty(),
+                "over {changes:?}: {error:?}"
+            );
+            self.life.delete(&path)?;
+        }
         self.wait_for_pods(NODE_SET, pods)?;
         self.wait_for_drivers(pods, &[objects::DRIVER], None)?;
         ensure!(self.uid_of_set()? == uid, "the DaemonSet is another one");
         let shown_by = format!(
-            "refused over a CSIDriver {reason}; then an applied DaemonSet is taken over, its {pods} \
-             pods are ready, and CSINode of each has the driver"
+            "refused over two other CSIDrivers and the other mode's DaemonSet; then an applied \
+             DaemonSet is taken over, its {pods} pods are ready, and CSINode of each has the \
+             driver, with hostile text for its node's id"
         );
         self.life.done("helm install", &shown_by);
         Ok(())
@@ -107,9 +138,11 @@ impl<'a> Installation<'a> {
     /// A pod with a disk; returns where its volume is published.
     fn use_disk(&mut self) -> Result<String> {
         let node = self.life.node;
+        let image = "mcr.microsoft.com/windows/nanoserver:TAG_OF_THE_NODES_BUILD";
         let values = [
             ("UNIQUE_ID_OF_THE_DISK", DISK),
             ("NAME-OF-THE-NODE", node.name),
+            (image, machine::RUNS_NOTHING),
         ];
         let objects = Objects::at("deploy/example.yaml")?.with(&values);
         node.attach_disk(DISK)?;
@@ -152,8 +185,8 @@ impl<'a> Installation<'a> {
         Ok(())
     }
 
-    /// All switches at once, by the other Helm; the second node becomes one of Linux.
-    fn install_all(&mut self, second: &Node<'_>, published_at: &str) -> Result<()> {
+    /// A release for each switch but the default; the second node becomes one of Linux.
+    fn install_each(&mut self, second: &Node<'_>) -> Result<()> {
         machine::end(self.life.running, second)?;
         machine::start(self.life.running, second, 2, "linux")?;
         let first = format!("{NODES}/{}", self.life.node.name);
@@ -164,17 +197,31 @@ impl<'a> Installation<'a> {
                 let system = text(node, "/metadata/labels/kubernetes.io~1os")?;
                 (system == "linux" && objects::holds(node, "Ready")).then_some(())
             })?;
+        for (switch, set) in &SWITCHES[1..] {
+            let release = switch.to_lowercase();
+            let mut values = json!({"node": {"enabled": false}});
+            values[switch] = json!({"enabled": true});
+            self.helm(0, &["install", &release], Some(&values))?;
+            self.wait_for_pods(set, 1)?;
+            if *switch == "smbNode" {
+                self.wait_for_drivers(1, &[SMB_DRIVER], None)?;
+            }
+            self.helm(0, &["uninstall", &release], None)?;
+            self.wait_for_no_pod()?;
+        }
+        let shown_by = "smbNode, csiProxy, controller: its pod is ready, and goes";
+        self.life.done("each switch alone", shown_by);
+        Ok(())
+    }
+
+    /// All switches, by the other Helm.
+    fn install_all(&mut self, second: &Node<'_>, published_at: &str) -> Result<()> {
         let values = all_switches(&self.life.node.samba.option());
         self.helm(1, &["install", "wincsi"], Some(&values))?;
-        for set in [
-            NODE_SET,
-            "daemonsets/wincsi-node-smb",
-            "daemonsets/wincsi-csi-proxy",
-            "deployments/wincsi-controller",
-        ] {
+        for (_, set) in SWITCHES {
             self.wait_for_pods(set, 1)?;
         }
-        self.wait_for_drivers(1, &[objects::DRIVER, "smb.csi.k8s.io"], None)?;
+        self.wait_for_drivers(1, &[objects::DRIVER, SMB_DRIVER], None)?;
         self.expect_staged(published_at)?;
         let shown_by = format!(
             "all four switches by Helm 3: {} has both drivers and csi-proxy, {}, now of Linux, the \
@@ -191,58 +238,81 @@ impl<'a> Installation<'a> {
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
         let objects = Objects::read("share.yaml")?.with(&values);
         objects.apply(&self.life.plane.api)?;
-        let claim = format!("{CLAIMS}/share");
-        let volume = self.life.wait_for(&claim, objects::bound_to)?;
+        let paths = objects.paths();
+        let volume = self.life.wait_for(&paths[1], objects::bound_to)?;
         let (_, place) = self.begin_pod(&objects, &volume)?;
         let is_there = place.ends_with(&format!("/{volume}/{FILE}"));
         ensure!(is_there, "the file lies at {place}");
-        let shown_by = format!("the controller's pod made {volume}; {place}");
+        self.life.grow_claims(&paths[1..2])?;
+        self.life
+            .wait_for(&objects::volume_path(&volume), |volume| {
+                (text(volume, "/spec/capacity/storage")? == objects::GROWN).then_some(())
+            })?;
+        let grown = objects::GROWN;
+        let shown_by =
+            format!("the controller's pod made {volume}, which grew to {grown}; {place}");
         self.life.done("share pod Running", &shown_by);
-        self.delete(&format!("{PODS}/share"))?;
-        self.delete(&claim)?;
+        self.delete_staged(&paths[..2])?;
         self.life.wait_until_gone(&objects::volume_path(&volume))?;
         self.life.wait_until_left(&[], &[])?;
-        let forbidden = self.printed("wincsi-controller", "forbidden")?;
-        ensure!(forbidden == 0, "the controller's pod lacks rights");
-        let shown_by = "the folder is gone from Samba; the server has forbidden the pod nothing";
+        let shown_by = "the folder is gone from Samba";
         self.life.done("share PV deleted", shown_by);
         Ok(())
     }
 
     /// Ends the pod with the disk, and then what is installed.
     fn end(&mut self) -> Result<()> {
-        self.delete(&format!("{PODS}/writer"))?;
-        self.delete(&format!("{CLAIMS}/data"))?;
-        self.delete(&objects::volume_path("data"))?;
-        let unstaged = self.printed("wincsi-node", UNSTAGED)?;
-        ensure!(unstaged > 0, "the driver has not unstaged the disk");
+        self.delete_staged(&Objects::at("deploy/example.yaml")?.paths())?;
         self.life.node.expect_no_record()?;
         self.helm(0, &["uninstall", "wincsi"], None)?;
         self.wait_for_no_pod()?;
-        let said = |pattern| self.printed("wincsi-node", pattern);
+        let said = |pattern| self.printed(PLUGINS, pattern);
         let (begun, drained) = (said(trial::PLUGIN_SERVES)?, said("drained: 0 calls run")?);
         ensure!(
             begun == drained,
             "of {begun} pods hooks have drained {drained}"
         );
+        let ended = self.expect_ended()?;
         let users = self.audited()?;
         let shown_by = format!(
-            "no record; hooks have drained all {begun} pods; who asked the API server: {users}"
+            "no record; hooks have drained all {begun} pods, {ended}; who asked the API server: \
+             {users}"
         );
         self.life.done("uninstalled", &shown_by);
         Ok(())
     }
 
-    fn delete(&mut self, path: &str) -> Result<()> {
-        self.life.plane.api.delete(path)?;
-        self.life.wait_until_gone(path)
+    /// Deletes a pod and what else there is of its volume, and waits until a driver has unstaged one more.
+    fn delete_staged(&mut self, paths: &[String]) -> Result<()> {
+        let unstaged = self.printed(PLUGINS, UNSTAGED)?;
+        paths.iter().try_for_each(|path| self.life.delete(path))?;
+        let logs = self.life.running.logs().to_owned();
+        self.life.running.wait("the volume is unstaged", || {
+            Ok((printed_by(&logs, PLUGINS, UNSTAGED)? > unstaged).then_some(()))
+        })
+    }
+
+    /// Each container of ours has ended with 0 on the signal, before it was killed; under Wine none sees the signal.
+    fn expect_ended(&self) -> Result<&'static str> {
+        if let Host::Wine(_) = self.life.node.host {
+            return Ok("all were killed");
+        }
+        let said = |pattern: &str| self.printed(KUBELETS, pattern);
+        for program in ["wincsi.exe", "csi-proxy.exe", "wincsi-controller"] {
+            let started = said(&format!("started {program}"))?;
+            let ended = said(&format!("{program} ended with 0"))?;
+            let is_so = started > 0 && started == ended;
+            ensure!(is_so, "{program}: {ended} of {started} ended with 0");
+        }
+        ensure!(said("killed: ")? == 0, "a container was killed");
+        Ok("none was killed")
     }
 
     /// Applies the pod, and writes a file when it runs. Returns where its volume is published, and the file's place.
     fn begin_pod(&mut self, objects: &Objects, volume: &str) -> Result<(String, String)> {
         let pod = objects.pods.first().context("no pod")?;
         let published_at = self.life.begin_pod(pod, volume)?;
-        self.life.wait_for(&api::path(pod)?, objects::runs)?;
+        self.life.wait_for(&api::path(pod), objects::runs)?;
         let place = self.life.write_file_at(&published_at)?;
         Ok((published_at, place))
     }
@@ -253,7 +323,7 @@ impl<'a> Installation<'a> {
         command.arg(&self.life.plane.kubeconfig);
         if let Some(values) = values {
             command.arg(chart::folder());
-            for (name, values) in [("images", &chart::images()), ("values", values)] {
+            for (name, values) in [("all", &self.values()), ("values", values)] {
                 let file = self.life.running.dir().join(name);
                 fs::write(&file, values.to_string())?;
                 command.arg("--values").arg(file);
@@ -261,7 +331,21 @@ impl<'a> Installation<'a> {
         }
         let done = process::capture(&mut command, LIMIT)?;
         ensure!(done.status.success(), "helm {words:?}: {}", done.output);
+        let has_label = !done.output.contains("pod-security");
+        ensure!(has_label, "the notes want a label that the namespace has");
         Ok(())
+    }
+
+    /// Those of all releases.
+    fn values(&self) -> Value {
+        let [node, smb, csi_proxy, controller] = self.ports;
+        let mut values = chart::images();
+        let env = json!({"WINCSI_NODEID": self.node_id});
+        values["node"] = json!({"port": node, "logLevel": 4, "env": env});
+        values["smbNode"] = json!({"port": smb});
+        values["csiProxy"] = json!({"port": csi_proxy});
+        values["controller"] = json!({"metricsPort": controller});
+        values
     }
 
     /// How many nodes there are for Windows at first.
@@ -276,7 +360,7 @@ impl<'a> Installation<'a> {
         let (api, logs) = (&self.life.plane.api, self.life.running.logs().to_owned());
         let mut away = 0;
         self.life.running.wait(&path, || {
-            let all_begun = printed_by(&logs, "wincsi-node", trial::PLUGIN_SERVES)?;
+            let all_begun = printed_by(&logs, PLUGINS, trial::PLUGIN_SERVES)?;
             if all_begun > mem::replace(begun, all_begun) {
                 node.sockets.show_registration()?;
             }
@@ -305,10 +389,13 @@ impl<'a> Installation<'a> {
         let second = self.second.filter(|_| nodes == 2);
         for node in [Some(self.life.node), second].into_iter().flatten() {
             let path = format!("/apis/storage.k8s.io/v1/csinodes/{}", node.name);
+            let node_id = &self.node_id;
             self.life.wait_for(&path, |csi_node| {
                 let drivers = csi_node["spec"]["drivers"].as_array()?;
                 let is = |one: &Value, name: &str| {
-                    one["name"] == name && one["allocatable"]["count"].as_u64() == count
+                    one["name"] == name
+                        && one["allocatable"]["count"].as_u64() == count
+                        && (name != objects::DRIVER || one["nodeID"] == **node_id)
                 };
                 let has = |name: &&str| drivers.iter().any(|one| is(one, name));
                 names.iter().all(has).then_some(())
@@ -317,14 +404,14 @@ impl<'a> Installation<'a> {
         Ok(())
     }
 
-    fn printed(&self, pods: &str, pattern: &str) -> Result<usize> {
-        printed_by(self.life.running.logs(), pods, pattern)
+    fn printed(&self, name: &str, pattern: &str) -> Result<usize> {
+        printed_by(self.life.running.logs(), name, pattern)
     }
 
     /// The disk's file is in its place, and nothing was unstaged.
     fn expect_staged(&self, published_at: &str) -> Result<()> {
         self.life.node.read_as_pod(published_at, FILE, TEXT)?;
-        let unstaged = self.printed("wincsi-node", "NodeUnstageVolume")?;
+        let unstaged = self.printed(PLUGINS, "NodeUnstageVolume")?;
         ensure!(unstaged == 0, "a volume was unstaged");
         Ok(())
     }
@@ -360,12 +447,28 @@ impl<'a> Installation<'a> {
         Ok(api::rules(&role.context("no role")?["rules"]))
     }
 
+    /// What was asked of the API server.
+    fn requests(&self) -> Result<Vec<Value>> {
+        let log = fs::read_to_string(&self.life.plane.audit).context("read the audit log")?;
+        // The last one is perhaps being written.
+        let (log, _) = log.rsplit_once('\n').context("no request")?;
+        let requests: Result<_, _> = log.lines().map(serde_json::from_str).collect();
+        requests.context("read a request")
+    }
+
+    /// How often it has forbidden the controller's account something. When a release goes, its roles go before its pods.
+    fn forbidden(&self) -> Result<usize> {
+        let account = format!("system:serviceaccount:{CONTROLLER}");
+        let is_one = |request: &&Value| {
+            request["user"]["username"] == *account && request["responseStatus"]["code"] == 403
+        };
+        Ok(self.requests()?.iter().filter(is_one).count())
+    }
+
     /// Who has asked the API server. Of all pods only the controller's may, and only for it kubelet may ask for a token.
     fn audited(&self) -> Result<String> {
-        let log = fs::read_to_string(&self.life.plane.audit).context("read the audit log")?;
         let (mut users, mut tokens) = (BTreeSet::new(), BTreeSet::new());
-        for line in log.lines() {
-            let request: Value = serde_json::from_str(line).context("read a request")?;
+        for request in self.requests()? {
             let part = |place: &str| text(&request, place).unwrap_or_default().to_owned();
             users.insert(part("/user/username"));
             if part("/objectRef/subresource") == "token" {
@@ -373,8 +476,8 @@ impl<'a> Installation<'a> {
                 tokens.insert(account.join(":"));
             }
         }
-        let (mut known, mut of_pods) = (vec!["admin", "system:apiserver"], vec![]);
         let controllers = format!("system:serviceaccount:{CONTROLLER}");
+        let (mut known, mut of_pods) = (vec!["admin", "system:apiserver"], vec![]);
         if let Host::Linux = self.life.node.host {
             known.push(&controllers);
             of_pods.push(CONTROLLER);
@@ -391,21 +494,18 @@ impl<'a> Installation<'a> {
     }
 }
 
-/// How often all pods whose names begin so have said this.
-fn printed_by(logs: &Path, pods: &str, pattern: &str) -> Result<usize> {
-    let mut times = 0;
-    for log in fs::read_dir(logs)? {
-        let log = log?.path();
-        let name = log.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("node-") && name.contains(&format!("-{pods}-")) {
-            times += occurrences(&log, pattern);
-        }
-    }
-    Ok(times)
+/// How often all programs have said this whose logs have this in their names.
+fn printed_by(logs: &Path, name: &str, pattern: &str) -> Result<usize> {
+    let mut names = trial::names(logs)?;
+    names.retain(|log| log.contains(name));
+    let times = names
+        .iter()
+        .map(|log| occurrences(&logs.join(log), pattern));
+    Ok(times.sum())
 }
 
 /// All switches, and a class of shares at a port.
-pub(super) fn all_switches(port: &str) -> Value {
+fn all_switches(port: &str) -> Value {
     let secret = |of: &str| {
         let name = |part: &str| format!("csi.storage.k8s.io/{of}-secret-{part}");
         [(name("name"), "share"), (name("namespace"), "default")]
@@ -414,12 +514,12 @@ pub(super) fn all_switches(port: &str) -> Value {
     let mut parameters: Value = users.into_iter().flat_map(secret).collect();
     parameters["source"] = samba::SOURCE.into();
     json!({
-        "node": {"logLevel": 4},
         "smbNode": {"enabled": true},
         "csiProxy": {"enabled": true},
         "controller": {"enabled": true, "secretNamespaces": ["default"]},
         "storageClasses": [{
             "name": "share", "parameters": parameters, "mountOptions": [port],
+            "allowVolumeExpansion": true,
         }],
     })
 }

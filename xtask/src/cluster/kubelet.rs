@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::programs::{BUILD, linker_flags};
 use super::wine;
@@ -14,8 +14,6 @@ use crate::host::Host;
 use crate::{cargo, process};
 
 const KUBERNETES: &str = "k8s.io/kubernetes";
-
-const SHORT: Duration = Duration::from_secs(120);
 
 /// A place in kubelet's source, and its other text.
 pub(super) struct Edit {
@@ -87,7 +85,7 @@ fn copy_of_kubernetes(go: &Go, edits: &mut dyn Iterator<Item = &Edit>) -> Result
     let module = module_folder(go)?;
     let copy = cargo::work_dir("cluster")?.join("kubernetes");
     let _ = fs::remove_dir_all(&copy);
-    copy_folder(&module, &copy).with_context(|| format!("copy {}", module.display()))?;
+    process::copy_folder(&module, &copy)?;
     for Edit {
         file,
         text,
@@ -105,28 +103,12 @@ fn copy_of_kubernetes(go: &Go, edits: &mut dyn Iterator<Item = &Edit>) -> Result
 
 /// The module's folder in Go's cache; fetches a missing one.
 fn module_folder(go: &Go) -> Result<PathBuf> {
-    let mut fetch = go.command(env::GO_CLUSTER, &["mod", "download", KUBERNETES]);
-    process::capture(&mut fetch, BUILD)?.success("go mod download")?;
-    let mut list = go.command(
-        env::GO_CLUSTER,
-        &["list", "-m", "-f", "{{.Dir}}", KUBERNETES],
-    );
-    let printed = process::capture(&mut list, SHORT)?.success("go list")?;
-    Ok(PathBuf::from(printed.trim()))
-}
-
-/// Copies a folder's files, to be changed: those of Go's cache may not be.
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let place = to.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => copy_folder(&entry.path(), &place)?,
-            false => fs::write(place, fs::read(entry.path())?)?,
-        }
-    }
-    Ok(())
+    let words = ["mod", "download", "-json", KUBERNETES];
+    let mut fetch = go.command(env::GO_CLUSTER, &words);
+    let (done, printed) = process::data(&mut fetch, BUILD)?;
+    done.success("go mod download")?;
+    let printed: Value = serde_json::from_str(&printed)?;
+    Ok(printed["Dir"].as_str().context("no folder")?.into())
 }
 
 /// Fails unless the text occurs exactly once: otherwise the edit was made for another source.

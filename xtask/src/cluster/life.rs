@@ -148,7 +148,7 @@ impl Life<'_> {
     pub(super) fn wait_for_claims(&mut self, objects: &Objects) -> Result<Vec<String>> {
         let claims = objects.claims();
         claims
-            .map(|claim| self.wait_for(&api::path(claim)?, objects::bound_to))
+            .map(|claim| self.wait_for(&api::path(claim), objects::bound_to))
             .collect()
     }
 
@@ -202,8 +202,7 @@ impl Life<'_> {
 
     fn delete_pod(&mut self, pod: &Pod) -> Result<()> {
         let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
-        self.plane.api.delete(objects::POD)?;
-        self.wait_until_gone(objects::POD)?;
+        self.delete(objects::POD)?;
         self.expect_unpublished(&pod.published_at)?;
         self.done(
             "pod deleted",
@@ -234,8 +233,7 @@ impl Life<'_> {
     }
 
     fn delete_volume(&mut self, volume: &Volume) -> Result<()> {
-        self.plane.api.delete(objects::CLAIM)?;
-        self.wait_until_gone(objects::CLAIM)?;
+        self.delete(objects::CLAIM)?;
         self.wait_until_gone(&objects::volume_path(&volume.name))?;
         self.node.expect_no_disk(&volume.handle)?;
         self.done(
@@ -259,6 +257,11 @@ impl Life<'_> {
             let found = api.find(path)?;
             Ok(found.and_then(|object| ready(&object)))
         })
+    }
+
+    pub(super) fn delete(&mut self, path: &str) -> Result<()> {
+        self.plane.api.delete(path)?;
+        self.wait_until_gone(path)
     }
 
     pub(super) fn wait_until_gone(&mut self, path: &str) -> Result<()> {

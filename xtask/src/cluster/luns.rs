@@ -40,8 +40,7 @@ impl Life<'_> {
     /// Ends the pod and its volume: neither session, portal nor LUN is left.
     pub(super) fn end_lun(&mut self, pod: &LunPod) -> Result<()> {
         let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
-        self.plane.api.delete(LUN_POD)?;
-        self.wait_until_gone(LUN_POD)?;
+        self.delete(LUN_POD)?;
         self.expect_unpublished(&pod.published_at)?;
         self.running.wait_for_another(DRIVER, UNSTAGED, unstaged)?;
         self.node.expect_initiator_unused()?;
@@ -49,8 +48,7 @@ impl Life<'_> {
         let shown_by =
             format!("{UNSTAGED}, the node has no session and no portal, no log has the password");
         self.done("iscsi pod deleted", &shown_by);
-        self.plane.api.delete(LUN_CLAIM)?;
-        self.wait_until_gone(LUN_CLAIM)?;
+        self.delete(LUN_CLAIM)?;
         self.wait_until_gone(&objects::volume_path(&pod.volume))?;
         self.node.expect_no_image(&pod.volume)?;
         self.done(

@@ -21,6 +21,9 @@ const SHORT: Duration = Duration::from_secs(60);
 /// Where a runtime puts an image on a node (hcsshim, internal/jobcontainers).
 const ROOT: &str = "hpc";
 
+/// The image of pods that only have volumes.
+pub(super) const RUNS_NOTHING: &str = "example.com/trial:1";
+
 const REGISTRY: &str = "registry.example.com";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -50,7 +53,7 @@ pub(super) fn nodes<'a>(
 
 /// The images that pods name.
 fn images(dir: &Path, programs: &Programs, host: Host<'_>) -> Result<Value> {
-    let mut images = json!({});
+    let mut images = json!({RUNS_NOTHING: {}});
     let (layout, root) = (dir.join("layout"), dir.join(ROOT));
     fs::create_dir(&root)?;
     let of_node = format!("{REGISTRY}/wincsi:{VERSION}");

@@ -38,7 +38,7 @@ mod wine;
 
 use self::install::Installation;
 use self::life::Life;
-use self::node::{Node, Publishing};
+use self::node::Node;
 use self::plane::Plane;
 use self::programs::Programs;
 use self::running::RunningCluster;
@@ -78,7 +78,7 @@ impl Cluster {
         let (mut running, steps) = (RunningCluster::new()?, Steps(Instant::now()));
         let plane = Plane::start(&mut running, &programs, &steps)?;
         objects::check_manifests(&plane.api, &steps)?;
-        let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
+        let node = Node::start(&mut running, &programs, &plane, host, self.broken_publish)?;
         let mut life = Life {
             running: &mut running,
             plane: &plane,
@@ -92,15 +92,10 @@ impl Cluster {
         } else {
             life.restart(&pods)?;
             life.end(&pods)?;
-            node.leave(&mut running, &plane)?;
-            let nodes = machine::nodes(&mut running, &programs, &plane, host)?;
-            let life = Life {
-                running: &mut running,
-                plane: &plane,
-                node: &nodes[0],
-                steps: &steps,
-            };
-            Installation::of(life, nodes.get(1))?.play()?;
+            node.leave(life.running, &plane)?;
+            let nodes = machine::nodes(life.running, &programs, &plane, host)?;
+            let node = &nodes[0];
+            Installation::of(Life { node, ..life }, nodes.get(1))?.play()?;
         }
         let ended = running.end()?;
         steps.done(
@@ -108,13 +103,6 @@ impl Cluster {
             &format!("{ended} programs were running, and have ended"),
         );
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn publishing(&self) -> Publishing {
-        match self.broken_publish {
-            true => Publishing::Broken,
-            false => Publishing::Works,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::objects;
 use super::plane::Plane;
@@ -33,13 +33,6 @@ pub(super) const SHARE_CONTROLLER: &str = trial::SHARE_CONTROLLER;
 /// The program whose socket the controllers of Kubernetes have.
 pub(super) const CONTROLLER: &str = "controller";
 
-/// Whether kubelet's calls to publish volumes come to the driver.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Publishing {
-    Works,
-    Broken,
-}
-
 /// A running node.
 pub(super) struct Node<'a> {
     pub(super) name: &'static str,
@@ -52,7 +45,8 @@ pub(super) struct Node<'a> {
     programs: &'a Programs,
     kubeconfig: &'a Path,
     pub(super) host: Host<'a>,
-    publishing: Publishing,
+    /// Kubelet's calls to publish volumes do not come to the driver.
+    broken_publish: bool,
     pub(super) sockets: Sockets,
     /// Where claims of shares get their folders.
     pub(super) samba: samba::Share,
@@ -65,10 +59,10 @@ impl<'a> Node<'a> {
         programs: &'a Programs,
         plane: &'a Plane,
         host: Host<'a>,
-        publishing: Publishing,
+        broken_publish: bool,
     ) -> Result<Self> {
         let node = Self {
-            publishing,
+            broken_publish,
             ..Self::make(running, programs, plane, host, NODE)?
         };
         node.start_driver(running)?;
@@ -105,7 +99,7 @@ impl<'a> Node<'a> {
             programs,
             kubeconfig: &plane.kubeconfig,
             host,
-            publishing: Publishing::Works,
+            broken_publish: false,
         })
     }
 
@@ -159,7 +153,7 @@ impl<'a> Node<'a> {
 
     pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {
         let mut kubelet = self.kubelet();
-        if self.publishing == Publishing::Broken {
+        if self.broken_publish {
             kubelet.arg("--broken-publish");
         }
         running.start(KUBELET_PROGRAM, &mut kubelet)
@@ -208,11 +202,6 @@ impl<'a> Node<'a> {
         let mut command = self.tool("attach");
         let done = process::capture(command.arg(identifier), SHORT)?;
         done.success("trial node attach").map(drop)
-    }
-
-    /// Removes the driver's registration socket, as when kubelet's folder is cleared.
-    pub(super) fn remove_registration(&self) -> Result<()> {
-        self.sockets.remove_registration()
     }
 
     /// Has the node follow this script of faults; an empty one ends them.
@@ -284,13 +273,10 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn expect_no_disk(&self, handle: &str) -> Result<()> {
-        let left = self
-            .disk_on_the_node(handle)
-            .or(self.disk_off_the_node(handle));
-        match left {
-            Ok(disk) => bail!("the volume is deleted, and its disk is left: {disk}"),
-            Err(_) => Ok(()),
-        }
+        expect_none(
+            self.disk_on_the_node(handle)
+                .or(self.disk_off_the_node(handle)),
+        )
     }
 
     pub(super) fn expect_no_mapping(&self) -> Result<()> {
@@ -325,10 +311,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn expect_no_image(&self, volume: &str) -> Result<()> {
-        match self.image(volume) {
-            Ok(image) => bail!("the volume is deleted, and its LUN is left: {image}"),
-            Err(_) => Ok(()),
-        }
+        expect_none(self.image(volume))
     }
 
     /// Fails when the driver keeps a record of a volume.
@@ -348,6 +331,11 @@ fn make_node(folder: &Path, programs: &Programs, name: &str) -> Result<PathBuf> 
     let registry = drive_c.join(ROOT).join("plugins_registry");
     fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
     Ok(drive_c)
+}
+
+fn expect_none(disk: Result<String>) -> Result<()> {
+    ensure!(disk.is_err(), "the volume is deleted, and {disk:?} is left");
+    Ok(())
 }
 
 /// A file below kubelet's root as the node names it.

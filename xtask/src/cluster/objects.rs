@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::Steps;
 use super::api::{self, Api, Effect};
-use super::install;
 use crate::chart;
 use crate::env::Helm;
 use crate::manifests::{self, Manifest};
+use crate::test::chart as cases;
 use crate::trial::NODE;
 
 pub(super) const DRIVER: &str = "wincsi.io";
@@ -81,38 +81,23 @@ impl Objects {
     }
 
     /// Their places, pods first and claims before volumes.
-    pub(super) fn paths(&self) -> Result<Vec<String>> {
+    pub(super) fn paths(&self) -> Vec<String> {
         let all = self.pods.iter().chain(self.others.iter().rev());
         all.map(api::path).collect()
     }
 }
 
-/// What the server must refuse in a DaemonSet: what is in the place of what, and its reason.
-const REFUSED: [(&str, &str, &str); 3] = [
-    (
-        "automountServiceAccountToken:",
-        "automountServiceAccountTokens:",
-        "field not declared in schema",
-    ),
-    (
-        "          resources:",
-        "          securityContext: {capabilities: {drop: [ALL]}}\n          resources:",
-        "capabilities: Forbidden: cannot be set for a windows pod",
-    ),
-    (
-        "      hostNetwork: true\n",
-        "",
-        "hostNetwork must be true if pod contains any hostProcess containers",
-    ),
-];
-
-/// Applies the manifests in `deploy/` and all that the chart renders by the server's own validation, and three that the
-/// server must refuse. It stores only the namespace.
+/// Applies the manifests in `deploy/` and what the chart renders for each mix of its tests by the server's own validation,
+/// and three that the server must refuse. It stores only the namespace.
 pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
     let mut all = manifests::all()?;
     let [helm, _] = Helm::both()?;
-    let values = [chart::images(), install::all_switches("port=445")];
-    all.extend(manifests::objects(&chart::render(&helm, &values, &[])?)?);
+    for mix in cases::data::<Vec<Value>>("bases")? {
+        let values = [chart::images(), mix[1].clone()];
+        all.extend(manifests::objects(&chart::render(&helm, &values, &[])?)?);
+    }
+    // This server knows none.
+    all.retain(|one| one.kind() != "PodMonitor");
     let (namespaces, objects): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| one.kind() == "Namespace");
     for one in &namespaces {
@@ -121,15 +106,15 @@ pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
     for one in &objects {
         api.apply(one, &one.text, Effect::DryRun)?;
     }
-    for (from, to, reason) in REFUSED {
-        let has = |one: &&Manifest| one.is_host_process() && one.text.contains(from);
+    for [from, to, reason] in cases::data::<Vec<[String; 3]>>("judge")? {
+        let has = |one: &&Manifest| one.is_host_process() && one.text.contains(&from);
         let one = objects.iter().find(has);
         let one = one.with_context(|| format!("no manifest has {from}"))?;
-        let Err(error) = api.apply(one, &one.text.replace(from, to), Effect::DryRun) else {
+        let Err(error) = api.apply(one, &one.text.replace(&from, &to), Effect::DryRun) else {
             bail!("the API server takes {to:?} for {from:?}");
         };
         let text = format!("{error:#}");
-        ensure!(text.contains(reason), "refused for another reason: {text}");
+        ensure!(text.contains(&reason), "refused for another reason: {text}");
     }
     let number = namespaces.len() + objects.len();
     let shown_by = format!(
@@ -212,7 +197,7 @@ mod tests {
         ];
         let counts = files.map(|file| {
             let objects = Objects::read(file).unwrap();
-            let paths = objects.paths().unwrap();
+            let paths = objects.paths();
             (objects.pods.len(), objects.claims().count(), paths.len())
         });
         assert_eq!(
@@ -223,7 +208,7 @@ mod tests {
             ("disk.yaml", POD, CLAIM),
             ("iscsi.yaml", LUN_POD, LUN_CLAIM),
         ] {
-            let paths = Objects::read(file).unwrap().paths().unwrap();
+            let paths = Objects::read(file).unwrap().paths();
             assert_eq!(paths[..2], [pod, claim]);
         }
     }

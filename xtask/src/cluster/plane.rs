@@ -170,14 +170,7 @@ fn start_controllers(
 fn signing_key(dir: &Path) -> Result<PathBuf> {
     let key = dir.join("signing.key");
     let mut openssl = Command::new("openssl");
-    openssl.args([
-        "ecparam",
-        "-name",
-        "prime256v1",
-        "-genkey",
-        "-noout",
-        "-out",
-    ]);
+    openssl.args("ecparam -name prime256v1 -genkey -noout -out".split(' '));
     process::capture(openssl.arg(&key), SHORT)?.success("openssl")?;
     Ok(key)
 }

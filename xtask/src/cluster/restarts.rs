@@ -62,7 +62,7 @@ impl Life<'_> {
     fn remove_registration(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(&self.plane.api);
         let registered = self.running.times_printed(DRIVER, REGISTERED)?;
-        self.node.remove_registration()?;
+        self.node.sockets.remove_registration()?;
         let gap = self.registered_again(watch, registered)?;
         let place = self.read_files(pods)?;
         let shown_by = format!("the driver made another socket; {gap}; {place}");

@@ -194,11 +194,8 @@ impl RunningCluster {
     }
 
     fn clear(&mut self) -> usize {
-        let mut ended = 0;
-        while let Some(program) = self.programs.pop() {
-            drop(program);
-            ended += 1;
-        }
+        let ended = self.programs.len();
+        while self.programs.pop().is_some() {}
         ended
     }
 

@@ -32,38 +32,32 @@ impl Sockets {
     pub(super) fn of(dir: &Path, host: Host<'_>, root: &Path) -> Result<Self> {
         let short = dir.join("kubelet");
         symlink(root, &short).context("name kubelet's root by a short path")?;
-        match host {
-            Host::Linux => Ok(Self::unix(dir, short)),
-            Host::Wine(_) => Self::tcp(dir, short),
-        }
-    }
-
-    fn unix(dir: &Path, root: PathBuf) -> Self {
-        Self {
-            csi: unix(&dir.join("csi.sock")),
-            registration: unix(&root.join(REGISTRATION)),
-            for_kubelet: dir.join("translator.sock").display().to_string(),
-            controller: dir.join("controller.sock"),
-            shares: dir.join("shares.sock"),
-            root,
-            file: None,
-        }
-    }
-
-    fn tcp(dir: &Path, root: PathBuf) -> Result<Self> {
-        let [csi, registration] = host::free_ports()?.map(|port| format!("127.0.0.1:{port}"));
+        let registry = short.join(REGISTRATION);
+        let (csi, registration, for_kubelet, file) = match host {
+            Host::Linux => {
+                let [csi, translator] = ["csi.sock", "translator.sock"].map(|name| dir.join(name));
+                let for_kubelet = translator.display().to_string();
+                (unix(&csi), unix(&registry), for_kubelet, None)
+            }
+            Host::Wine(_) => {
+                let ports = host::free_ports()?;
+                let [csi, registration] = ports.map(|port| format!("127.0.0.1:{port}"));
+                let [for_csi, tcp] = [&csi, &registration].map(|at| format!("tcp://{at}"));
+                (for_csi, tcp, csi, Some((registry, registration)))
+            }
+        };
         Ok(Self {
-            csi: format!("tcp://{csi}"),
-            registration: format!("tcp://{registration}"),
-            for_kubelet: csi,
+            csi,
+            registration,
+            for_kubelet,
             controller: dir.join("controller.sock"),
             shares: dir.join("shares.sock"),
-            file: Some((root.join(REGISTRATION), registration)),
-            root,
+            root: short,
+            file,
         })
     }
 
-    /// Removes the driver's registration socket.
+    /// Removes the driver's registration socket, as when kubelet's folder is cleared.
     pub(super) fn remove_registration(&self) -> Result<()> {
         let socket = self.root.join(REGISTRATION);
         fs::remove_file(&socket).with_context(|| socket.display().to_string())

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ pub(crate) use tree::{command_lines, kill_tree};
 
 /// How long the poll for a child's end or a file's growth sleeps.
 const POLL: Duration = Duration::from_millis(20);
+
+const COPY: Duration = Duration::from_secs(120);
 
 /// How many lines of its output an error about a child shows.
 const TAIL: usize = 60;
@@ -82,6 +85,13 @@ pub(crate) fn poll<T>(
         }
         thread::sleep(pace);
     }
+}
+
+/// Copies a folder, to be changed: files of Go's cache may not be.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let mut cp = Command::new("cp");
+    cp.args(["-r", "--no-preserve=mode"]).arg(from).arg(to);
+    capture(&mut cp, COPY)?.success("cp").map(drop)
 }
 
 /// The command as a person would type it, for messages.

@@ -5,15 +5,16 @@ use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 use saphyr::{LoadableYamlNode, YamlOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Session;
 use super::lanes;
 use super::outcome::Outcome;
-use crate::cargo;
 use crate::chart::table::{self, Row};
 use crate::chart::{self, images, render};
 use crate::env::Helm;
+use crate::{cargo, process};
 
 type Check = fn(&Helm) -> Result<()>;
 
@@ -43,13 +44,9 @@ pub(super) fn run(_session: &Session) -> Result<Outcome> {
 }
 
 /// Values and strings for the checks.
-fn data(key: &str) -> Result<Value> {
+pub(crate) fn data<T: DeserializeOwned>(key: &str) -> Result<T> {
     let mut data: Value = serde_json::from_str(include_str!("chart.json")).context("chart.json")?;
-    Ok(data[key].take())
-}
-
-fn list(key: &str) -> Result<Vec<Value>> {
-    Ok(serde_json::from_value(data(key)?)?)
+    serde_json::from_value(data[key].take()).context("chart.json")
 }
 
 fn fresh(helm: &Helm) -> Result<()> {
@@ -66,26 +63,38 @@ fn fresh(helm: &Helm) -> Result<()> {
 
 /// All switches.
 fn all() -> Result<Value> {
-    Ok(data("bases")?[0][1].take())
+    Ok(data::<Value>("bases")?[0][1].take())
 }
 
 const LINT: [&str; 2] = ["lint", "--strict"];
 
-/// These pass lint, and have each text so often, as the PodMonitor's, which no server of the tests knows. Each value is
-/// rendered otherwise, at least beside some of them.
+/// An object of the notes: Helm 3 renders them for a cluster alone.
+const NOTES: &str =
+    r#"{{ dict "kind" "Notes" "text" (include "wincsi/templates/NOTES.txt" .) | toYaml }}"#;
+
+/// Texts with how often they are rendered, values, and how often each note is.
+type Base = (BTreeMap<String, usize>, Value, Vec<usize>);
+
+/// These pass lint, and have each text so often in their objects and notes, as the PodMonitor's, which no server of the
+/// tests knows. Each value is rendered otherwise, at least beside some of them.
 fn each_value(helm: &Helm) -> Result<()> {
-    let schema = table::schema()?;
+    let (schema, folder) = (table::schema()?, tempfile::tempdir()?);
+    let with_notes = folder.path().join("wincsi");
+    process::copy_folder(&chart::folder(), &with_notes)?;
+    fs::write(with_notes.join("templates/notes.yaml"), NOTES)?;
+    let template = ["template", "wincsi", "--namespace=123"];
     let mut bases = Vec::new();
-    for base in list("bases")? {
-        let (texts, base): (BTreeMap<String, usize>, Value) = serde_json::from_value(base)?;
+    for (mut texts, base, times) in data::<Vec<Base>>("bases")? {
+        texts.extend(data::<Vec<String>>("notes")?.into_iter().zip(times));
         let values = [images(), base];
+        let all = chart::run(helm, &with_notes, &template, &values)?;
+        for (text, times) in texts {
+            let is_so = all.matches(&text).count() == times;
+            ensure!(is_so, "not {times} times {text:?}: {all}");
+        }
+        chart::run(helm, &chart::folder(), &LINT, &values)?;
         // YAML takes it for a number.
         let before = render(helm, &values, &["--namespace=123"])?;
-        for (text, times) in texts {
-            let is_so = before.matches(&text).count() == times;
-            ensure!(is_so, "not {times} times {text:?}: {before}");
-        }
-        chart::run(helm, &LINT, &values)?;
         bases.push((values, before));
     }
     for row in rows(true) {
@@ -93,7 +102,8 @@ fn each_value(helm: &Helm) -> Result<()> {
         let is_other = |([images, base], before): &([Value; 2], String)| {
             let values = [images.clone(), base.clone(), value.clone()];
             let after = render(helm, &values, &["--namespace=123"]);
-            after.is_ok_and(|after| after != *before) && chart::run(helm, &LINT, &values).is_ok()
+            after.is_ok_and(|after| after != *before)
+                && chart::run(helm, &chart::folder(), &LINT, &values).is_ok()
         };
         ensure!(bases.iter().any(is_other), "{} changes nothing", row.name);
     }
@@ -130,7 +140,7 @@ fn refused(helm: &Helm, values: &[Value], texts: &[String]) -> Result<()> {
 
 fn misspelt(helm: &Helm) -> Result<()> {
     let groups = rows(true).filter_map(|row| Some(row.name.rsplit_once('.')?.0.to_owned()));
-    let inner: Vec<String> = serde_json::from_value(data("misspelt")?)?;
+    let inner: Vec<String> = data("misspelt")?;
     let text = |place| format!("at '{place}': additional properties 'misspelt' not allowed");
     let misspelt = json!({"misspelt": "1"});
     let (mut values, mut texts) = (vec![images(), misspelt.clone()], vec![text(String::new())]);
@@ -157,16 +167,15 @@ fn replaced(helm: &Helm) -> Result<()> {
 }
 
 fn mixes(helm: &Helm) -> Result<()> {
-    for mix in list("mixes")? {
-        let (name, value, text): (String, Value, String) = serde_json::from_value(mix)?;
+    for (name, value, text) in data::<Vec<(String, Value, String)>>("mixes")? {
         refused(helm, &[images(), all()?, nested(&name, value)], &[text])?;
     }
     Ok(())
 }
 
 fn hostile(helm: &Helm) -> Result<()> {
-    let mut all = list("hostile")?.into_iter();
-    all.try_for_each(|text| unchanged(helm, text.as_str().context("a text")?))
+    let all: Vec<String> = data("hostile")?;
+    all.iter().try_for_each(|text| unchanged(helm, text))
 }
 
 /// In place of each text, and of each other value.

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod artifacts;
-mod chart;
+pub(crate) mod chart;
 mod deploy;
 mod go;
 mod lanes;

@@ -19,7 +19,8 @@ import (
 )
 
 // Containers are a runtime that starts what a pod names, with its command, arguments and variables, as a process of this
-// machine: no files, user, network or limits of its own. A container of an image that it does not know runs nothing.
+// machine: no files, user, network or limits of its own. Without settings, and of an image without a root, they run
+// nothing.
 type containers struct {
 	*fake.FakeRuntimeService
 	settings
@@ -102,12 +103,16 @@ func (c *containers) RunPodSandbox(
 func (c *containers) CreateContainer(
 	ctx context.Context, sandbox string, config *cri.ContainerConfig, pod *cri.PodSandboxConfig,
 ) (string, error) {
+	image, found := c.Images[config.Image.Image]
+	if !found && c.Images != nil {
+		return "", fmt.Errorf("no image %s", config.Image.Image)
+	}
 	id, err := c.FakeRuntimeService.CreateContainer(ctx, sandbox, config, pod)
 	if err != nil {
 		return "", err
 	}
 	made := &container{}
-	if image, found := c.Images[config.Image.Image]; found {
+	if image.Root != "" {
 		made.image = &image
 		name := fmt.Sprintf("%s-%s-%s-%d.log", *name, pod.Metadata.Name, config.Metadata.Name, config.Metadata.Attempt)
 		made.log = filepath.Join(c.Logs, name)
@@ -135,9 +140,9 @@ func (c *containers) describe(made *container, config *cri.ContainerConfig, pod 
 		}
 		made.env = append(made.env, variable)
 	}
+	own := strings.NewReplacer("127.0.0.1", machine.Loopback, "0.0.0.0", machine.Loopback)
 	for _, variable := range config.Envs {
-		value := strings.ReplaceAll(string(variable.Value), "127.0.0.1", machine.Loopback)
-		made.env = append(made.env, variable.Key+"="+value)
+		made.env = append(made.env, variable.Key+"="+own.Replace(string(variable.Value)))
 	}
 	for key, value := range c.Variables[pod.Labels["app.kubernetes.io/name"]] {
 		made.env = append(made.env, key+"="+value)
@@ -214,12 +219,12 @@ func (c *containers) StartContainer(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		command := made.command(ctx, made.words)
+		command := made.command(made.words)
 		command.Stdout, command.Stderr = log, log
 		if made.process, err = start(command); err != nil {
 			return err
 		}
-		klog.Infof("started %q of %s", made.words, id)
+		klog.Infof("started as %q: %s", made.words, id)
 	}
 	if err := c.FakeRuntimeService.StartContainer(ctx, id); err != nil || made.image == nil {
 		return err
@@ -232,7 +237,6 @@ func (c *containers) StartContainer(ctx context.Context, id string) error {
 }
 
 func (c *containers) hasEnded(id string, code int) {
-	klog.Infof("ended with %d: %s", code, id)
 	c.Lock()
 	defer c.Unlock()
 	if status := c.Containers[id]; status != nil {
@@ -258,23 +262,18 @@ func (c *containers) StopContainer(ctx context.Context, id string, timeout int64
 
 // ExecSync runs a preStop hook, in the container as its program runs in it.
 func (c *containers) ExecSync(
-	ctx context.Context, id string, words []string, timeout time.Duration,
+	_ context.Context, id string, words []string, _ time.Duration,
 ) ([]byte, []byte, error) {
 	made, err := c.container(id)
 	if err != nil || made.image == nil {
 		return nil, nil, err
 	}
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	printed, err := made.command(ctx, words).CombinedOutput()
+	printed, err := made.command(words).CombinedOutput()
 	klog.Infof("hook %q of %s: %v %s", words, id, err, printed)
 	return printed, nil, err
 }
 
-func (made *container) command(ctx context.Context, words []string) *exec.Cmd {
+func (made *container) command(words []string) *exec.Cmd {
 	command := commandLine(made.image.Root, words)
 	command.Dir = filepath.VolumeName(made.image.Root) + string(filepath.Separator)
 	command.Env = append(ofNode(), made.env...)

@@ -2,7 +2,10 @@ package main
 
 import (
 	"os/exec"
+	"path/filepath"
 	"runtime"
+
+	"k8s.io/klog/v2"
 )
 
 // A process of a container.
@@ -21,7 +24,10 @@ func start(command *exec.Cmd) (*process, error) {
 		err := started.tree.start(command)
 		answer <- err
 		if err == nil {
+			program := filepath.Base(command.Path)
+			klog.Infof("started %s", program)
 			_ = command.Wait()
+			klog.Infof("%s ended with %d", program, command.ProcessState.ExitCode())
 			close(started.ended)
 		}
 	}()

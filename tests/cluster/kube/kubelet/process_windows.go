@@ -19,17 +19,27 @@ func (t *tree) start(command *exec.Cmd) error {
 		return err
 	}
 	t.job = job
+	// It starts nothing before it is in the job.
+	command.SysProcAttr.CreationFlags = windows.CREATE_SUSPENDED
 	if err := command.Start(); err != nil {
 		return err
 	}
-	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE
+	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
 	handle, err := windows.OpenProcess(access, false, uint32(command.Process.Pid))
 	if err != nil {
 		return err
 	}
 	defer windows.CloseHandle(handle)
-	return windows.AssignProcessToJobObject(job, handle)
+	if err := windows.AssignProcessToJobObject(job, handle); err != nil {
+		return err
+	}
+	if status, _, _ := resume.Call(uintptr(handle)); status != 0 {
+		return windows.NTStatus(status)
+	}
+	return nil
 }
+
+var resume = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
 // ask does nothing: the signal is for the shell alone, which does not pass it on (kubernetes#124664).
 func (t *tree) ask(*exec.Cmd) {}
