@@ -158,22 +158,20 @@ impl Connection {
 
     /// Writes all that small files have, and flushes them.
     pub(crate) fn fill_each(&mut self, files: &[(OpenFile, &[u8])]) -> Outcome<Vec<Outcome<()>>> {
-        let chains = files.iter().map(|(file, content)| match content {
-            [] => vec![file::flush(&file.handle)],
-            _ => vec![
-                file::write(&file.handle, 0, content),
-                file::flush(&LAST).related(),
-            ],
-        });
-        let chains: Vec<_> = chains.collect();
-        let mut answers = self.exchange_all(&chains)?.into_iter();
-        let filled = chains.iter().zip(files).map(|(chain, (_, content))| {
-            let answers: Vec<_> = answers.by_ref().take(chain.len()).collect();
-            match content {
-                [] => self.expect_all(&answers),
-                _ => self.expect_written(&answers, len32(content)),
-            }
-        });
+        let chains = files
+            .iter()
+            .map(|(OpenFile { handle, .. }, content)| match content {
+                [] => vec![file::flush(handle)],
+                _ => vec![file::write(handle, 0, content, file::WRITE_THROUGH)],
+            });
+        let answers = self.exchange_all(&chains.collect::<Vec<_>>())?;
+        let filled = answers
+            .iter()
+            .zip(files)
+            .map(|(answer, (_, content))| match content {
+                [] => self.expect_success(answer),
+                _ => self.expect_written(answer, len32(content)),
+            });
         Ok(filled.collect())
     }
 
@@ -350,6 +348,7 @@ impl Connection {
                     },
                     at,
                     piece,
+                    0,
                 );
                 at += u64::from(len32(piece));
                 chain.push(if chain.is_empty() {
@@ -360,7 +359,7 @@ impl Connection {
             }
             let answers = self.exchange_all(&[chain])?;
             for (answer, piece) in answers.iter().zip(some) {
-                self.expect_written(std::slice::from_ref(answer), len32(piece))?;
+                self.expect_written(answer, len32(piece))?;
             }
         }
         Ok(())

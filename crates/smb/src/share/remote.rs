@@ -192,9 +192,10 @@ impl Share for RemoteShare {
             let size = u32::try_from(content.len()).ok();
             let size = size.filter(|size| *size <= PAYLOAD);
             let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
-            let asked = [file::write(&LAST, 0, content), file::flush(&LAST)];
+            let asked = [file::write(&LAST, 0, content, file::WRITE_THROUGH)];
             let (file, _, answers) = c.hold(path, new, &asked)?;
-            let written = c.expect_written(&answers, size);
+            let answer = answers.first().ok_or(Failure::Ended);
+            let written = answer.and_then(|answer| c.expect_written(answer, size));
             c.kept(&file.handle, written)?;
             Ok(file)
         })
@@ -289,17 +290,14 @@ impl Share for RemoteShare {
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         let new = Open {
             disposition: create::CREATE,
+            options: LOCK.options | create::DELETE_ON_CLOSE,
             ..LOCK
         };
         self.run((Operation::Lock, path, by), |c| {
-            let made = c.hold(path, new, &[info::dispose(&LAST)]);
-            let (lock, _, answers) = match made.map_err(steps::or_in_use) {
-                Err(Failure::Exists) => return c.take_lock(path, LOCK).map_err(steps::or_in_use),
-                made => made?,
-            };
-            let disposed = c.expect_all(&answers);
-            c.kept(&lock.handle, disposed)?;
-            Ok(lock)
+            match c.hold(path, new, &[]).map_err(steps::or_in_use) {
+                Err(Failure::Exists) => c.take_lock(path, LOCK).map_err(steps::or_in_use),
+                made => Ok(made?.0),
+            }
         })
     }
 

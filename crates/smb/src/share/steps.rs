@@ -265,13 +265,10 @@ impl Connection {
         taken.map(|()| lock)
     }
 
-    /// Whether a write and a flush did all of their work.
-    pub(super) fn expect_written(&mut self, answers: &[Answer], size: u32) -> Outcome<()> {
-        self.expect_all(answers)?;
-        let count = answers
-            .first()
-            .map(|(_, message)| file::write_answer(message));
-        match count.flatten() == Some(size) {
+    /// Whether a write did all of its work.
+    pub(super) fn expect_written(&mut self, answer: &Answer, size: u32) -> Outcome<()> {
+        self.expect_success(answer)?;
+        match file::write_answer(&answer.1) == Some(size) {
             true => Ok(()),
             false => Err(self.malformed("count of written bytes")),
         }

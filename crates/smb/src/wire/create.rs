@@ -21,6 +21,7 @@ pub(crate) const OPEN_OR_CREATE: u32 = 3;
 
 pub(crate) const FOLDER: u32 = 0x1;
 pub(crate) const NO_FOLDER: u32 = 0x40;
+pub(crate) const DELETE_ON_CLOSE: u32 = 0x1000;
 
 pub(crate) const READ_ONLY: u32 = 0x1;
 pub(crate) const HIDDEN: u32 = 0x2;

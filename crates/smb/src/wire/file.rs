@@ -5,6 +5,8 @@ use super::{Command, HEADER, Request, body};
 use crate::bytes::{self, Out};
 
 const DATA_AT: u16 = 112;
+/// A write is answered when its data is on the server's disk.
+pub(crate) const WRITE_THROUGH: u32 = 1;
 
 pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
     let head = Out::default().u16(49).bytes(&[0x50, 0]).u32(len);
@@ -24,9 +26,9 @@ pub(crate) fn read_answer(message: &[u8], asked: u32) -> Option<&[u8]> {
     bytes::slice(message, at, bytes::index(len)?)
 }
 
-pub(crate) fn write(handle: &Handle, offset: u64, data: &[u8]) -> Request {
+pub(crate) fn write(handle: &Handle, offset: u64, data: &[u8], flags: u32) -> Request {
     let head = Out::default().u16(49).u16(DATA_AT).len32(data);
-    let head = head.u64(offset).bytes(handle).zeros(16);
+    let head = head.u64(offset).bytes(handle).zeros(12).u32(flags);
     head.bytes(data).request(Command::Write)
 }
 
@@ -47,7 +49,7 @@ mod tests {
     fn a_write_is_the_recorded_one_but_for_an_offset() {
         let recorded = hex(vectors::WRITE);
         let handle = recorded[80..96].try_into().unwrap();
-        let made = write(&handle, 0, b"Smb3 encryption testing").body;
+        let made = write(&handle, 0, b"Smb3 encryption testing", 0).body;
         let mut expected = recorded[64..].to_vec();
         // Windows names a place for channel information that has no length.
         assert_eq!(std::mem::take(&mut expected[40]), 0x70);

@@ -220,11 +220,17 @@ pub(crate) fn failure<T>(done: Result<T, Error>) -> Failure {
     }
 }
 
+/// Stands for a WRITE with the flag of that name.
+pub(crate) const WRITE_THROUGH: u8 = 0x89;
+
 /// The commands of a frame in the clear.
 pub(crate) fn sent(mut frame: &[u8]) -> Vec<u8> {
     let mut commands = Vec::new();
     loop {
-        commands.push(frame[12]);
+        commands.push(match (frame[12], frame.get(108)) {
+            (9, Some(1)) => WRITE_THROUGH,
+            (command, _) => command,
+        });
         let next = u32::from_le_bytes(frame[20..24].try_into().unwrap());
         if next == 0 {
             return commands;

@@ -14,7 +14,7 @@ fn a_lock_has_one_holder_until_it_ends() {
     assert_eq!(failure(second.lock(&at("lock"), soon())), Failure::InUse);
     assert_eq!(failure(first.lock(&at("lock"), soon())), Failure::InUse);
     let read = failure(second.read(&at("lock"), soon()));
-    assert_eq!(read, Failure::DeletePending);
+    assert_eq!(read, Failure::InUse);
     first.close(lock, soon()).unwrap();
     assert!(names(&mut first, "").is_empty());
     let lock = second.lock(&at("lock"), soon()).unwrap();

@@ -241,14 +241,16 @@ fn what_the_close_could_not_remove_is_not_removed() {
 
 /// A record that is put in its place is on the server's disk before: between plain messages one sees that.
 #[test]
-fn a_file_is_flushed_before_it_is_placed() {
-    const ORDER: [u8; 3] = [9, 7, 17];
+fn a_file_is_on_disk_before_it_is_placed() {
+    const WRITE: u8 = 9;
+    const SET_INFO: u8 = 17;
     let samba = Samba::start();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let commands = seen.clone();
     let attack = move |from, _, frame: &[u8]| {
         if from == From::Client {
-            let all = messages(frame).into_iter().map(|message| message[12]);
+            let all = messages(frame).into_iter();
+            let all = all.map(|message| (message[12], message.get(108).copied()));
             commands.lock().unwrap().extend(all);
         }
         unchanged(frame)
@@ -256,8 +258,12 @@ fn a_file_is_flushed_before_it_is_placed() {
     let (mut share, _) = through(&samba, attack);
     put(&mut share, "f", b"x");
     let mut sent = seen.lock().unwrap().clone();
-    sent.retain(|command| ORDER.contains(command));
-    assert_eq!(sent, ORDER, "WRITE, FLUSH, SET_INFO");
+    sent.retain(|(command, _)| [WRITE, SET_INFO].contains(command));
+    let [(first, flags), (last, _)] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    let write_through = Some(1);
+    assert_eq!((first, flags, last), (WRITE, write_through, SET_INFO));
 }
 
 #[test]
