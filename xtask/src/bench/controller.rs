@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+use self::Target::{AtLeast, AtMost};
 use super::driver::build;
 use super::driver_tables::Figures;
 use super::{Options, machine, median, procfs, verdict};
@@ -27,6 +28,13 @@ const SHARES: [&str; 2] = ["encrypted", "plain"];
 /// A pair may take so many times the bare ones, one at a time and 16.
 const PAIRS: [(&str, f64); 2] = [("1", 0.1), ("16", 0.2)];
 const MEMORY_TARGET: f64 = 1.2;
+/// A clone of a large file may take so many times smbclient's `scopy`.
+const LARGE_TARGET: f64 = 1.2;
+/// What clones leave of the rate of others.
+const BESIDE_TARGET: f64 = 2.0 / 3.0;
+const PER_SECOND: &str = "volumes made and deleted in a second";
+/// How many bytes each of many files has.
+const SMALL: &str = "4096";
 /// To how many files the memory for many is compared.
 const FEW: &str = "1000";
 
@@ -39,14 +47,15 @@ struct Bench {
     pairs: &'static str,
     files: &'static str,
     heap: &'static str,
+    large: &'static str,
 }
 
 /// Measures all, and returns the report.
 pub(super) fn measure(options: &Options) -> Result<String> {
     env::provide(&[Need::Samba])?;
-    let [pairs, files, heap] = match options.quick {
-        true => ["50", "500", "5000"],
-        false => ["500", "10000", "100000"],
+    let [pairs, files, heap, large] = match options.quick {
+        true => ["50", "500", "5000", "67108864"],
+        false => ["500", "10000", "100000", "1073741824"],
     };
     let bench = Bench {
         controller: build(PACKAGE, PACKAGE)?,
@@ -56,6 +65,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
         pairs,
         files,
         heap,
+        large,
     };
     let rounds = options.rounds(3);
     let mut measured = Vec::new();
@@ -84,14 +94,39 @@ impl Bench {
             let rate = self.call(share, &["pairs", callers, self.pairs])?;
             add(&format!("pairs-{callers}"), rate);
         }
+        let root = self.samba.root();
+        let root = root.to_string_lossy();
+        add(
+            "beside",
+            self.call(
+                share,
+                &[
+                    "pairs-beside-clones",
+                    "16",
+                    self.pairs,
+                    &root,
+                    self.files,
+                    SMALL,
+                ],
+            )?,
+        );
         add("deltree", self.deltree(share)?.to_string());
         add("delete", self.delete(share, self.files)?);
-        for files in [FEW, self.heap] {
-            drop(node);
-            node = self.start(share)?;
-            self.delete(share, files)?;
-            let peak = procfs::peak_kib(node.id())?;
-            add(&format!("memory-{files}"), peak.to_string());
+        add("mget-mput", self.mget_and_mput(share)?.to_string());
+        add("clone-files", self.clone(share, self.files, SMALL)?);
+        add("scopy", self.scopy(share)?.to_string());
+        add("clone-large", self.clone(share, "1", self.large)?);
+        for (what, done) in [
+            ("memory", Self::delete as fn(&Self, &str, &str) -> _),
+            ("clone-memory", Self::clone_empty),
+        ] {
+            for files in [FEW, self.heap] {
+                drop(node);
+                node = self.start(share)?;
+                done(self, share, files)?;
+                let peak = procfs::peak_kib(node.id())?;
+                add(&format!("{what}-{files}"), peak.to_string());
+            }
         }
         Ok(text)
     }
@@ -115,6 +150,15 @@ impl Bench {
         self.call(share, &["delete", &root.to_string_lossy(), files])
     }
 
+    fn clone(&self, share: &str, files: &str, bytes: &str) -> Result<String> {
+        let root = self.samba.root();
+        self.call(share, &["clone", &root.to_string_lossy(), files, bytes])
+    }
+
+    fn clone_empty(&self, share: &str, files: &str) -> Result<String> {
+        self.clone(share, files, "0")
+    }
+
     fn call(&self, share: &str, what: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         let (source, port) = (format!("//127.0.0.1/{share}"), self.samba.port());
@@ -135,12 +179,50 @@ impl Bench {
 
     /// The seconds that `deltree` takes.
     fn deltree(&self, share: &str) -> Result<f64> {
-        let folder = self.samba.root().join("tree");
-        fs::create_dir(&folder)?;
-        self.call(share, &["fill", &folder.to_string_lossy(), self.files])?;
+        let folder = self.fill(share, self.files, "0")?;
         let seconds = self.smbclient(share, "deltree tree\n")?;
         ensure!(!folder.exists(), "deltree left the folder");
         Ok(seconds)
+    }
+
+    /// The seconds in which files come to this machine and go back into another folder.
+    fn mget_and_mput(&self, share: &str) -> Result<f64> {
+        let (folder, copy) = (
+            self.fill(share, self.files, SMALL)?,
+            self.samba.root().join("copy"),
+        );
+        let local = self.home.path().join("local");
+        fs::create_dir(&local)?;
+        let begin = format!("prompt off\nlcd {}\nmkdir copy\ncd tree\n", local.display());
+        let seconds = self.smbclient(share, &(begin + "mget *\ncd \\copy\nmput *\n"))?;
+        ensure!(
+            copy.read_dir()?.count() == folder.read_dir()?.count(),
+            "mput left files out"
+        );
+        for folder in [folder, copy, local] {
+            fs::remove_dir_all(folder)?;
+        }
+        Ok(seconds)
+    }
+
+    /// The seconds in which the server copies a large file.
+    fn scopy(&self, share: &str) -> Result<f64> {
+        let folder = self.fill(share, "1", self.large)?;
+        let seconds = self.smbclient(share, "cd tree\nscopy file-0 copy\n")?;
+        ensure!(
+            folder.join("copy").metadata()?.len().to_string() == self.large,
+            "scopy left bytes out"
+        );
+        fs::remove_dir_all(folder)?;
+        Ok(seconds)
+    }
+
+    /// A folder of the share with so many files of a size.
+    fn fill(&self, share: &str, files: &str, bytes: &str) -> Result<PathBuf> {
+        let folder = self.samba.root().join("tree");
+        fs::create_dir(&folder)?;
+        self.call(share, &["fill", &folder.to_string_lossy(), files, bytes])?;
+        Ok(folder)
     }
 
     /// The seconds that commands take one smbclient, with its logon.
@@ -184,45 +266,61 @@ fn version() -> Result<String> {
 
 fn tables(rounds: &[Figures], [files, heap]: [&str; 2]) -> String {
     let mut text =
-        "| share | what | ours | smbclient | ratio | target |\n|---|---|---:|---:|---:|---|"
+        "| share | what | ours | beside it | ratio | target |\n|---|---|---:|---:|---:|---|"
             .to_owned();
     for share in SHARES {
-        let figure = |what: &str| median(rounds.iter().map(|round| round.median(what, share, 0)));
-        let ratio = |of: &str, to: &str| {
-            let ratios = rounds
-                .iter()
-                .map(|round| round.median(of, share, 0) / round.median(to, share, 0));
-            median(ratios)
-        };
+        let shown = Shown { rounds, share };
         for (callers, least) in PAIRS {
-            let ours = format!("pairs-{callers}");
-            let reached = ratio(&ours, "bare");
-            text += &format!(
-                "\n| {share} | volumes made and deleted in a second, {callers} at a time | {:.0} | {:.0} | {reached:.2} \
-                 | at least {least}: {} |",
-                figure(&ours),
-                figure("bare"),
-                verdict(reached >= least)
-            );
+            let what = format!("{PER_SECOND}, {callers} at a time; bare folders by smbclient");
+            text += &shown.row(&what, [&format!("pairs-{callers}"), "bare"], AtLeast(least));
         }
-        let slower = ratio("delete", "deltree");
-        text += &format!(
-            "\n| {share} | seconds to delete {files} files | {:.2} | {:.2} | {slower:.2} | at most 1: {} |",
-            figure("delete"),
-            figure("deltree"),
-            verdict(slower <= 1.0)
-        );
-        let [many, few] = [heap, FEW].map(|files| format!("memory-{files}"));
-        let larger = ratio(&many, &few);
-        text += &format!(
-            "\n| {share} | peak KiB to delete {heap} files of one folder, and {FEW} | {:.0} | {:.0} | {larger:.2} \
-             | at most {MEMORY_TARGET}: {} |",
-            figure(&many),
-            figure(&few),
-            verdict(larger <= MEMORY_TARGET)
-        );
+        let what = format!("{PER_SECOND}, 16 at a time, beside clones; without");
+        text += &shown.row(&what, ["beside", "pairs-16"], AtLeast(BESIDE_TARGET));
+        let what = format!("seconds to delete {files} files; `deltree`");
+        text += &shown.row(&what, ["delete", "deltree"], AtMost(1.0));
+        let what = format!("seconds to clone {files} files of 4 KiB; `mget` and `mput`");
+        text += &shown.row(&what, ["clone-files", "mget-mput"], AtMost(1.0));
+        let what = "seconds to clone a file of 1 GiB; `scopy`";
+        text += &shown.row(what, ["clone-large", "scopy"], AtMost(LARGE_TARGET));
+        for (of, what) in [("memory", "delete"), ("clone-memory", "clone")] {
+            let [many, few] = [heap, FEW].map(|files| format!("{of}-{files}"));
+            let what = format!("peak KiB to {what} {heap} files of one folder; {FEW}");
+            text += &shown.row(&what, [&many, &few], AtMost(MEMORY_TARGET));
+        }
     }
     text
+}
+
+/// What was measured of a share.
+struct Shown<'a> {
+    rounds: &'a [Figures],
+    share: &'a str,
+}
+
+/// What a ratio is to be.
+enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Shown<'_> {
+    fn row(&self, what: &str, [ours, other]: [&str; 2], target: Target) -> String {
+        let of = |round: &Figures, what: &str| round.median(what, self.share, 0);
+        let figure = |what: &str| {
+            let figure = median(self.rounds.iter().map(|round| of(round, what)));
+            let decimals = if figure < 100.0 { 2 } else { 0 };
+            format!("{figure:.decimals$}")
+        };
+        let ratios = self.rounds.iter().map(|it| of(it, ours) / of(it, other));
+        let reached = median(ratios);
+        let (bound, is_met) = match target {
+            AtLeast(least) => (format!("at least {least:.2}"), reached >= least),
+            AtMost(most) => (format!("at most {most:.1}"), reached <= most),
+        };
+        let [ours, other] = [ours, other].map(figure);
+        let (share, verdict) = (self.share, verdict(is_met));
+        format!("\n| {share} | {what} | {ours} | {other} | {reached:.2} | {bound}: {verdict} |")
+    }
 }
 
 #[cfg(test)]
@@ -231,22 +329,23 @@ mod tests {
 
     #[test]
     fn each_share_is_judged_by_its_own_figures() {
-        let of = |share: &str, pairs, delete, memory| {
+        let of = |share: &str, pairs, seconds, memory| {
             format!(
-                "bare {share} 1000\npairs-1 {share} {pairs}\npairs-16 {share} {pairs}\ndeltree {share} 2\n\
-                 delete {share} {delete}\nmemory-1000 {share} 10000\nmemory-9 {share} {memory}\n"
+                "bare {share} 1000\npairs-1 {share} {pairs}\npairs-16 {share} {pairs}\nbeside {share} 70\n\
+                 deltree {share} 2\ndelete {share} {seconds}\nmget-mput {share} 2\nclone-files {share} {seconds}\n\
+                 scopy {share} 2\nclone-large {share} {seconds}\nmemory-1000 {share} 10000\n\
+                 memory-9 {share} {memory}\nclone-memory-1000 {share} 10000\nclone-memory-9 {share} {memory}\n"
             )
         };
         let round = of("encrypted", 150, 2, 12_000) + &of("plain", 90, 3, 13_000);
         let text = tables(&[Figures::read(&round).unwrap()], ["8", "9"]);
-        let verdicts: Vec<_> = text
-            .lines()
-            .skip(2)
-            .map(|row| row.contains("yes |"))
-            .collect();
-        assert_eq!(
-            verdicts,
-            [true, false, true, true, false, false, false, false]
-        );
+        let verdicts = |share: &str| {
+            let rows = text.lines().skip(2).filter(|row| row.contains(share));
+            rows.map(|row| row.contains("yes |")).collect::<Vec<_>>()
+        };
+        let [yes, no] = [true, false];
+        let encrypted = [yes, no, no, yes, yes, yes, yes, yes];
+        assert_eq!(verdicts("encrypted"), encrypted);
+        assert_eq!(verdicts("plain"), [no, no, yes, no, no, no, no, no]);
     }
 }

@@ -1,8 +1,9 @@
 //! The measurements of `cargo xtask bench controller`: calls of wincsi-controller over its socket. It prints one number.
 
 use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -13,7 +14,10 @@ use wincsi_trial_driver::{send, text_map};
 use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
-use wire::csi::v1::{CapacityRange, CreateVolumeRequest, DeleteVolumeRequest, VolumeCapability};
+use wire::csi::v1::volume_content_source::{Type, VolumeSource};
+use wire::csi::v1::{
+    CapacityRange, CreateVolumeRequest, DeleteVolumeRequest, VolumeCapability, VolumeContentSource,
+};
 
 /// Measure wincsi-controller over its socket.
 #[derive(Parser)]
@@ -41,8 +45,26 @@ enum Command {
     Pairs { callers: u32, pairs: u32 },
     /// The seconds of a delete of a volume with so many files, in the folder of the share.
     Delete { share: PathBuf, files: u32 },
-    /// Puts so many files into a folder.
-    Fill { folder: PathBuf, files: u32 },
+    /// The seconds of a clone of a volume with so many files of a size, in the folder of the share.
+    Clone {
+        share: PathBuf,
+        files: u32,
+        bytes: u64,
+    },
+    /// How many volumes are made and deleted in a second beside clones of such a volume, one after the other.
+    PairsBesideClones {
+        callers: u32,
+        pairs: u32,
+        share: PathBuf,
+        files: u32,
+        bytes: u64,
+    },
+    /// Puts so many files of a size into a folder.
+    Fill {
+        folder: PathBuf,
+        files: u32,
+        bytes: u64,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -50,7 +72,23 @@ fn main() -> anyhow::Result<()> {
     let number = match command {
         Command::Pairs { callers, pairs } => site.pairs(callers, pairs)?,
         Command::Delete { share, files } => site.delete(&share, files)?,
-        Command::Fill { folder, files } => return fill(&folder, files),
+        Command::Clone {
+            share,
+            files,
+            bytes,
+        } => site.clone(&share, files, bytes)?,
+        Command::PairsBesideClones {
+            callers,
+            pairs,
+            share,
+            files,
+            bytes,
+        } => site.pairs_beside_clones((callers, pairs), &share, (files, bytes))?,
+        Command::Fill {
+            folder,
+            files,
+            bytes,
+        } => return fill(&folder, files, bytes),
     };
     println!("{number}");
     Ok(())
@@ -85,12 +123,77 @@ impl Site {
         let wanted = self.request("pvc-full");
         let id = make(&channel, &wanted)?;
         let folder = share.join("pvc-full");
-        fill(&folder, files)?;
+        fill(&folder, files, 0)?;
         let began = Instant::now();
         remove(&channel, &id, &wanted)?;
         let seconds = began.elapsed().as_secs_f64();
         ensure!(!folder.exists(), "the folder stays");
         Ok(seconds)
+    }
+
+    fn clone(&self, share: &Path, files: u32, bytes: u64) -> anyhow::Result<f64> {
+        let channel = self.channel()?;
+        let source = self.filled(&channel, share, (files, bytes))?;
+        let wanted = self.clone_of(&source);
+        let began = Instant::now();
+        let id = make(&channel, &wanted)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let copied = share.join(&wanted.name).read_dir()?.count();
+        ensure!(
+            u32::try_from(copied) == Ok(files),
+            "{copied} files are in the clone"
+        );
+        remove(&channel, &id, &wanted)?;
+        remove(&channel, &source, &wanted)?;
+        Ok(seconds)
+    }
+
+    fn pairs_beside_clones(
+        &self,
+        (callers, pairs): (u32, u32),
+        share: &Path,
+        content: (u32, u64),
+    ) -> anyhow::Result<f64> {
+        let channel = self.channel()?;
+        let source = self.filled(&channel, share, content)?;
+        let wanted = self.clone_of(&source);
+        let is_over = AtomicBool::new(false);
+        let rate = thread::scope(|scope| {
+            let cloning = scope.spawn(|| -> anyhow::Result<()> {
+                while !is_over.load(Ordering::Relaxed) {
+                    remove(&channel, &make(&channel, &wanted)?, &wanted)?;
+                }
+                Ok(())
+            });
+            let rate = self.pairs(callers, pairs);
+            is_over.store(true, Ordering::Relaxed);
+            let cloned = cloning.join();
+            cloned.unwrap_or_else(|_| bail!("the cloning thread panicked"))?;
+            rate
+        })?;
+        remove(&channel, &source, &wanted)?;
+        Ok(rate)
+    }
+
+    /// A volume with so many files of a size. Returns its handle.
+    fn filled(
+        &self,
+        channel: &Channel,
+        share: &Path,
+        (files, bytes): (u32, u64),
+    ) -> anyhow::Result<String> {
+        let id = make(channel, &self.request("pvc-source"))?;
+        fill(&share.join("pvc-source"), files, bytes)?;
+        Ok(id)
+    }
+
+    fn clone_of(&self, source: &str) -> CreateVolumeRequest {
+        let mut wanted = self.request("pvc-clone");
+        let volume_id = source.to_owned();
+        wanted.volume_content_source = Some(VolumeContentSource {
+            r#type: Some(Type::Volume(VolumeSource { volume_id })),
+        });
+        wanted
     }
 
     fn live(&self, channel: &Channel, name: &str) -> anyhow::Result<()> {
@@ -132,9 +235,10 @@ impl Site {
     }
 }
 
-fn fill(folder: &Path, files: u32) -> anyhow::Result<()> {
+fn fill(folder: &Path, files: u32, bytes: u64) -> anyhow::Result<()> {
     for at in 0..files {
-        File::create(folder.join(format!("file-{at}"))).context("fill a folder")?;
+        let mut file = File::create(folder.join(format!("file-{at}"))).context("fill a folder")?;
+        io::copy(&mut io::repeat(b'x').take(bytes), &mut file)?;
     }
     Ok(())
 }
