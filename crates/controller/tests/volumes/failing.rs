@@ -192,7 +192,7 @@ impl Share for FailingShare {
     fn beside(&mut self, share: &smb::Name, by: Instant) -> Result<Box<dyn Share + Send>> {
         self.begin(Operation::OpenShare)?;
         let (share, failing) = (self.share.beside(share, by)?, self.failing.clone());
-        Ok(Box::new(FailingShare { share, failing }))
+        Ok(Box::new(Self { share, failing }))
     }
 
     fn copy(&mut self, order: &smb::CopyOrder, watch: &mut smb::Watch<'_>) -> Result<smb::Copied> {
