@@ -39,6 +39,8 @@ impl Copy<'_> {
         let paths = self.places(&pair.target.path, entries)?;
         let at = (Operation::Stat, &pair.target.path, self.by());
         let found = self.target.run(at, |c| c.find_each(&paths))?;
+        // Through a link in its place these may be the source's own files.
+        self.expect_target(pair)?;
         let (mut missing, mut stale) = (Vec::new(), Vec::new());
         for ((path, found), entry) in paths.into_iter().zip(found).zip(entries) {
             match found {
@@ -248,7 +250,7 @@ impl Copy<'_> {
         self.target.run(at, |c| c.expect_folder(pair.target))
     }
 
-    fn expect_source(&mut self, pair: &Pair<'_>) -> Result<()> {
+    pub(super) fn expect_source(&mut self, pair: &Pair<'_>) -> Result<()> {
         let at = (Operation::Read, &pair.source.path, self.by());
         self.source.run(at, |c| c.expect_folder(pair.source))
     }

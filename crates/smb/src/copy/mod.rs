@@ -32,7 +32,7 @@ use crate::walk::{Limits, remove_content};
 /// | `SameName`, `Name` | names in the source that the server may take for one, or that cannot be used; nothing is written then |
 /// | `Exists` | a name in the copy that the server takes for another, or an entry that someone else made there meanwhile |
 /// | `Changed` | `source` or `target` has another id, or an entry was replaced meanwhile |
-/// | `Unsteady` | a file changed during each of three copies of it |
+/// | `Unsteady` | a file changed during each of three copies of it; the source got more than twice its entries |
 /// | `NotFound` | `source` or `target` is gone. An entry of the source that vanishes meanwhile is no failure |
 /// | `Denied`, `InUse`, `Full` | the server's answer for the entry |
 /// | `Limit` | folders within folders, see `depth` |
@@ -92,6 +92,8 @@ const AT_A_TIME: usize = 64;
 /// How many stale entries of a folder are removed between two calls of the watch: more than [`DEEPEST`].
 const STALE: u64 = 512;
 const DEEPEST: u64 = 256;
+/// How many entries more than twice those that it had a source may get.
+const GROWTH: u64 = 10_000;
 
 /// A copy under way.
 struct Copy<'a> {
@@ -169,6 +171,8 @@ impl Copy<'_> {
                 .source
                 .failed(Operation::Copy, &source.path, Failure::NotFound));
         }
+        // If it was moved away, all that was not copied yet seemed to be gone.
+        self.expect_source(&all)?;
         self.finish(&[(open, found.version.basic)])?;
         Ok(Copied {
             entries: self.progress.entries,
@@ -395,6 +399,13 @@ impl Copy<'_> {
     }
 
     fn report(&mut self) -> Result<()> {
+        // Who makes entries faster than they are copied would keep it going.
+        if self.progress.entries > self.progress.of_entries.saturating_mul(2) + GROWTH {
+            let source = &self.order.source;
+            return Err(self
+                .source
+                .failed(Operation::Copy, source, Failure::Unsteady));
+        }
         match (self.watch)(&self.progress) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => {

@@ -19,6 +19,9 @@ pub(crate) struct Folder {
     pub(crate) above: FileId,
 }
 
+/// The shortest page.
+const SHORT: u32 = 4096;
+
 /// A folder that is open to be listed.
 pub(crate) struct Pages {
     path: SharePath,
@@ -40,7 +43,7 @@ impl RemoteShare {
         let mut entries = std::mem::take(&mut pages.first);
         let path = pages.path.clone();
         if let (true, Some(handle)) = (entries.is_empty(), pages.handle) {
-            let page = self.run((Operation::List, &path, by), |c| c.page(&handle));
+            let page = self.run((Operation::List, &path, by), |c| c.page(&handle, &path));
             if !page.as_ref().is_ok_and(|(_, is_end)| !is_end) {
                 self.close_later(pages, by);
             }
@@ -59,7 +62,8 @@ impl RemoteShare {
 
 impl Connection {
     fn pages(&mut self, folder: &Folder) -> Outcome<Pages> {
-        let asked = [PAYLOAD, FEW_ENTRIES].map(|most| info::directory(&LAST, "", most));
+        let asked =
+            [length(&folder.path), FEW_ENTRIES].map(|most| info::directory(&LAST, "", most));
         let (open, opened, answers) = self.hold(&folder.path, LIST, &asked)?;
         let first = self.first_page(folder, &open, &opened, &answers);
         let (listing, is_end) = self.kept(&open.handle, first)?;
@@ -98,12 +102,18 @@ impl Connection {
     }
 
     /// The next entries, and whether these were the last.
-    fn page(&mut self, handle: &Handle) -> Outcome<(Vec<Entry>, bool)> {
-        let answer = self.exchange(info::directory(handle, "", PAYLOAD))?;
+    fn page(&mut self, handle: &Handle, path: &SharePath) -> Outcome<(Vec<Entry>, bool)> {
+        let answer = self.exchange(info::directory(handle, "", length(path)))?;
         let mut listing = Listing::default();
         let is_end = self.take_entries(&mut listing, &answer, usize::MAX)?;
         Ok((listing.entries, is_end))
     }
+}
+
+/// How long a page of a folder is, in bytes. A walk keeps one of each folder that it is in: deep down they are shorter.
+fn length(path: &SharePath) -> u32 {
+    let halvings = path.names().len() / 8;
+    (PAYLOAD >> halvings.min(4)).max(SHORT)
 }
 
 impl Folder {

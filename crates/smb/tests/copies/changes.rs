@@ -72,6 +72,34 @@ fn a_large_file_that_never_rests_is_named() {
     }
 }
 
+/// At each request once: what was not copied yet seems to be gone then.
+#[test]
+fn a_source_that_is_moved_away_is_not_half_copied() {
+    // More than are copied together.
+    const FILES: usize = 70;
+    let fixture = Fixture::new("");
+    for number in 0..FILES {
+        fixture.file(&format!("f{number}"), 10);
+    }
+    let away = fixture.samba.root().join("away");
+    for number in (0..).step_by(2) {
+        fixture.clear();
+        let [source, to] = [fixture.source(), away.clone()];
+        let (attack, is_done) = once(number, move || fs::rename(&source, &to).unwrap());
+        let done = copy(&mut fixture.attacked(attack));
+        let copied = fs::read_dir(fixture.target()).unwrap().count();
+        assert!(
+            done.is_err() || copied == FILES,
+            "request {number}: {copied}"
+        );
+        if !is_done.load(Ordering::SeqCst) {
+            done.unwrap();
+            break;
+        }
+        fs::rename(&away, fixture.source()).unwrap();
+    }
+}
+
 /// At each request once: the copy ends, or names what failed, and a repeat makes it equal.
 #[test]
 fn a_source_that_loses_and_gets_entries_is_copied() {
