@@ -1,7 +1,8 @@
 //! An SMB 3.1.1 client for what a storage controller does on a share: folders, small files, locks, copies.
 //!
 //! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server. [`remove_content`] empties a tree and
-//! [`Share::copy`] copies one without following links. All of it blocks, starts no runtime and no thread that outlives a lookup of a name.
+//! [`Share::copy`] copies one without following links. All of it blocks, starts no runtime and no thread that outlives a
+//! lookup of a name.
 //!
 //! | promise | how |
 //! |---|---|

@@ -20,6 +20,8 @@ use crate::walk::{Limits, remove_content};
 /// What is copied, and where to: the content of a folder, its attributes and its times, into a folder that is there already.
 ///
 /// Neither streams nor access lists are copied. A symbolic link that the server follows to a file is copied as that file.
+/// One that leads nowhere is not listed by Samba, and so left out.
+///
 /// A file of the copy with the source's size and time of last write is whole: it is neither read nor written again. Any
 /// other entry of the copy is removed, or made once more. So a repeated call goes on where the last one ended.
 ///
@@ -29,6 +31,7 @@ use crate::walk::{Limits, remove_content};
 /// | failure | when |
 /// |---|---|
 /// | `Link` | a reparse point in the source; a folder of source or copy that is reached through a link; one put there meanwhile |
+/// | `Link` | one of two folders with the same id in a folder of the source: either is the link; nothing is written then |
 /// | `SameName`, `Name` | names in the source that the server may take for one, or that cannot be used; nothing is written then |
 /// | `Exists` | a name in the copy that the server takes for another, or an entry that someone else made there meanwhile |
 /// | `Changed` | `source` or `target` has another id, or an entry was replaced meanwhile |
@@ -369,11 +372,15 @@ impl Copy<'_> {
     /// Folders, and files; a link is a failure.
     fn divided(&self, folder: &Folder, entries: Vec<Entry>) -> Result<(Vec<Entry>, Vec<Entry>)> {
         if let Some(link) = entries.iter().find(|entry| entry.kind == Kind::Link) {
-            let path = self.place(&folder.path, link)?;
-            return Err(self.source.failed(Operation::Copy, &path, Failure::Link));
+            return self.refuse_link(folder, link);
         }
         let is_folder = |entry: &Entry| entry.kind == Kind::Folder;
         Ok(entries.into_iter().partition(is_folder))
+    }
+
+    fn refuse_link<T>(&self, folder: &Folder, link: &Entry) -> Result<T> {
+        let path = self.place(&folder.path, link)?;
+        Err(self.source.failed(Operation::Copy, &path, Failure::Link))
     }
 
     fn places(&self, folder: &SharePath, entries: &[Entry]) -> Result<Vec<SharePath>> {

@@ -1,83 +1,44 @@
-//! Whether a folder of any size has names that a server may take for one, in bounded memory.
+//! Whether a folder has names that a server may take for one, or a folder twice: the second is a link to the first.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::error::{Failure, Outcome};
 use crate::name::Name;
-use crate::share::Entry;
+use crate::share::{Entry, FileId, Kind};
 
-/// How many names are compared at a time.
-const MOST: usize = 65_536;
-/// Of names that only have the same hash there are few.
-const MOST_SUSPECTS: usize = 1_024;
-
-/// A half of the hash of each name of a portion: few bytes, as there may be many names.
+/// A half of the hash of each name, and of each folder's id: few bytes, as there may be many.
 #[derive(Default)]
 pub(super) struct Names {
     /// Its keys are random: no folder can be made for it.
     hasher: RandomState,
     hashes: Vec<u32>,
-    count: usize,
 }
 
-/// One of some portions, by the other half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Portion {
-    number: u64,
-    of: u64,
-}
-
-/// Names whose hashes are the same.
+/// Entries whose hashes are the same: few, if it is by chance.
 pub(super) struct Suspects {
     hasher: RandomState,
     hashes: Vec<u32>,
-    met: Vec<(String, Name)>,
+    met: Vec<(Keys, Name)>,
 }
+
+/// What no two entries of a folder have: the name, and of a folder the id, if the server has ids.
+type Keys = (String, Option<FileId>);
 
 impl Names {
-    /// Takes those names that are wanted by their hash.
-    pub(super) fn take(&mut self, entries: &[Entry], is_wanted: impl Fn(u64) -> bool) {
-        for entry in entries {
-            let hash = self.hasher.hash_one(entry.name.folded());
-            if is_wanted(hash) {
-                self.count += 1;
-                if self.hashes.len() < MOST {
-                    self.hashes.push(half(hash));
-                }
-            }
-        }
+    pub(super) fn take(&mut self, entries: &[Entry]) {
+        let keys = entries.iter().map(keys);
+        let hashes = keys.flat_map(|keys| hashes(&self.hasher, &keys));
+        self.hashes.extend(hashes);
     }
 
-    pub(super) fn clear(&mut self) {
-        self.hashes.clear();
-    }
-
-    /// `None` is what was taken already.
-    pub(super) fn portions(&self) -> Vec<Option<Portion>> {
-        if self.count <= MOST {
-            return vec![None];
-        }
-        // With room, as they are not all of the same size.
-        let of = u64::try_from(self.count.div_ceil(MOST / 4 * 3)).unwrap_or(u64::MAX);
-        (0..of).map(|number| Some(Portion { number, of })).collect()
-    }
-
-    pub(super) fn suspects(&mut self) -> Suspects {
+    pub(super) fn suspects(mut self) -> Suspects {
         self.hashes.sort_unstable();
         let pairs = self.hashes.windows(2);
-        let mut hashes: Vec<u32> = pairs.filter(|w| w[0] == w[1]).map(|w| w[0]).collect();
-        hashes.dedup();
         Suspects {
-            hasher: self.hasher.clone(),
-            hashes,
+            hashes: pairs.filter(|w| w[0] == w[1]).map(|w| w[0]).collect(),
+            hasher: self.hasher,
             met: Vec::new(),
         }
-    }
-}
-
-impl Portion {
-    pub(super) fn has(self, hash: u64) -> bool {
-        (hash >> 32) % self.of == self.number
     }
 }
 
@@ -86,36 +47,47 @@ impl Suspects {
         self.hashes.is_empty()
     }
 
-    /// Fails if another name was met that may be this one.
-    pub(super) fn meet(&mut self, name: &Name) -> Outcome<()> {
-        let folded = name.folded();
-        let hash = half(self.hasher.hash_one(&folded));
-        if self.hashes.binary_search(&hash).is_err() {
+    /// Fails if another entry was met that may have the same name, or is the same folder.
+    pub(super) fn meet(&mut self, entry: &Entry) -> Outcome<()> {
+        let keys = keys(entry);
+        let mut hashes = hashes(&self.hasher, &keys).into_iter();
+        if !hashes.any(|hash| self.hashes.binary_search(&hash).is_ok()) {
             return Ok(());
         }
-        let same = self.met.iter().find(|(met, _)| *met == folded);
-        match same {
-            Some((_, first)) if first != name => Err(Failure::SameName {
-                first: first.to_string(),
-                second: name.to_string(),
-            }),
-            None if self.met.len() < MOST_SUSPECTS => {
-                self.met.push((folded, name.clone()));
-                Ok(())
+        for ((folded, id), name) in &self.met {
+            if *name == entry.name {
+                return Ok(());
             }
-            Some(_) | None => Ok(()),
+            if *folded == keys.0 {
+                return Err(Failure::SameName {
+                    first: name.to_string(),
+                    second: entry.name.to_string(),
+                });
+            }
+            if id.is_some() && *id == keys.1 {
+                return Err(Failure::Link);
+            }
         }
+        self.met.push((keys, entry.name.clone()));
+        Ok(())
     }
 }
 
-fn half(hash: u64) -> u32 {
-    let [a, b, c, d, ..] = hash.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
+fn keys(entry: &Entry) -> Keys {
+    let has_id = entry.kind == Kind::Folder && entry.id != FileId(0);
+    (entry.name.folded(), has_id.then_some(entry.id))
+}
+
+fn hashes(hasher: &RandomState, (folded, id): &Keys) -> Vec<u32> {
+    let id = id.map(|id| hasher.hash_one(id));
+    let hashes = [hasher.hash_one(folded)].into_iter().chain(id);
+    let halves = hashes.map(|hash| u32::try_from(hash >> 32).unwrap_or_default());
+    halves.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Names};
+    use super::Names;
     use crate::error::{Failure, Outcome};
     use crate::name::Name;
     use crate::share::{Basic, Entry, FileId, Kind};
@@ -129,7 +101,7 @@ mod tests {
             ("\u{df}", "SS", false),
             ("x", "y", false),
         ] {
-            let entries = [first, second, "other"].map(entry);
+            let entries = [first, second, "other"].map(|name| entry(name, Kind::File, 7));
             let expected = Failure::SameName {
                 first: first.to_owned(),
                 second: second.to_owned(),
@@ -140,37 +112,42 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_large_folder_are_compared_in_portions() {
-        let mut entries: Vec<Entry> = (0..2 * MOST).map(|n| entry(&format!("f{n}"))).collect();
+    fn a_folder_that_is_there_twice_is_a_link() {
+        for (kind, id, expected) in [
+            (Kind::Folder, 7, Err(Failure::Link)),
+            // Hard links; a server without ids.
+            (Kind::File, 7, Ok(())),
+            (Kind::Folder, 0, Ok(())),
+        ] {
+            let entries = [("a", id), ("b", id), ("c", 8)].map(|(name, id)| entry(name, kind, id));
+            assert_eq!(unique(&entries), expected, "{kind:?} {id}");
+        }
+    }
+
+    /// So many that some have one hash by chance.
+    #[test]
+    fn names_of_a_large_folder_are_compared() {
+        let name = |n| entry(&format!("f{n}"), Kind::File, n);
+        let mut entries: Vec<Entry> = (0..200_000).map(name).collect();
         assert_eq!(unique(&entries), Ok(()));
-        entries.push(entry("F7"));
+        entries.push(entry("F7", Kind::File, 7));
         let [first, second] = ["f7", "F7"].map(str::to_owned);
         assert_eq!(unique(&entries), Err(Failure::SameName { first, second }));
     }
 
     fn unique(entries: &[Entry]) -> Outcome<()> {
         let mut names = Names::default();
-        names.take(entries, |_| true);
-        for portion in names.portions() {
-            if let Some(portion) = portion {
-                names.clear();
-                names.take(entries, |hash| portion.has(hash));
-            }
-            assert!(names.hashes.len() <= MOST);
-            let mut suspects = names.suspects();
-            assert!(suspects.hashes.len() < 10);
-            for entry in entries {
-                suspects.meet(&entry.name)?;
-            }
-        }
-        Ok(())
+        names.take(entries);
+        let mut suspects = names.suspects();
+        assert!(suspects.hashes.len() < 50);
+        entries.iter().try_for_each(|entry| suspects.meet(entry))
     }
 
-    fn entry(name: &str) -> Entry {
+    fn entry(name: &str, kind: Kind, id: u64) -> Entry {
         Entry {
             name: Name::new(name).unwrap(),
-            id: FileId(0),
-            kind: Kind::File,
+            id: FileId(id),
+            kind,
             size: 0,
             changed: 0,
             basic: Basic::default(),

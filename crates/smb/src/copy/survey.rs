@@ -2,7 +2,7 @@
 
 use super::Copy;
 use super::names::Names;
-use crate::error::{Operation, Result};
+use crate::error::{Failure, Operation, Result};
 use crate::name::SharePath;
 use crate::share::{Entry, Folder, Kind};
 
@@ -19,7 +19,7 @@ impl Copy<'_> {
         self.each_page(folder, |copy, entries| {
             copy.count(&entries);
             copy.places(target, &entries)?;
-            names.take(&entries, |_| true);
+            names.take(&entries);
             let (some, _) = copy.divided(folder, entries)?;
             is_all &= folders.len() + some.len() <= FOLDERS;
             if is_all {
@@ -41,28 +41,21 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Lists a folder once more for each portion of its names, and once if two may be the same.
-    fn expect_unique(&mut self, folder: &Folder, mut names: Names) -> Result<()> {
-        for portion in names.portions() {
-            if let Some(portion) = portion {
-                names.clear();
-                self.each_page(folder, |_, entries| {
-                    names.take(&entries, |hash| portion.has(hash));
-                    Ok(())
-                })?;
-            }
-            let mut suspects = names.suspects();
-            if suspects.is_empty() {
-                continue;
-            }
-            self.each_page(folder, |copy, entries| {
-                let same = entries
-                    .iter()
-                    .try_for_each(|entry| suspects.meet(&entry.name));
-                same.map_err(|failure| copy.source.failed(Operation::Copy, &folder.path, failure))
-            })?;
+    /// Lists a folder once more if two of its entries may be the same.
+    fn expect_unique(&mut self, folder: &Folder, names: Names) -> Result<()> {
+        let mut suspects = names.suspects();
+        if suspects.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.each_page(folder, |copy, entries| {
+            let mut entries = entries.iter();
+            entries.try_for_each(|entry| match suspects.meet(entry) {
+                Err(Failure::Link) => copy.refuse_link(folder, entry),
+                met => met
+                    .map_err(|failure| copy.source.failed(Operation::Copy, &folder.path, failure)),
+            })
+        })
+        .map(drop)
     }
 
     fn below(

@@ -16,7 +16,7 @@ pub(crate) const SMALL: u64 = 65_536;
 /// How many requests with data are sent at a time.
 const PIECES: usize = 16;
 
-const READ: Open = Open {
+pub(super) const READ: Open = Open {
     access: create::READ_DATA | create::READ_ATTRIBUTES,
     options: create::NO_FOLDER,
     ..LOOK
@@ -340,22 +340,12 @@ impl Connection {
         for some in pieces.chunks(self.credits().clamp(1, PIECES)) {
             let mut chain = Vec::new();
             for piece in some {
-                let write = file::write(
-                    if chain.is_empty() {
-                        &target.handle
-                    } else {
-                        &LAST
-                    },
-                    at,
-                    piece,
-                    0,
-                );
+                let write = match chain.is_empty() {
+                    true => file::write(&target.handle, at, piece, 0),
+                    false => file::write(&LAST, at, piece, 0).related(),
+                };
+                chain.push(write);
                 at += u64::from(len32(piece));
-                chain.push(if chain.is_empty() {
-                    write
-                } else {
-                    write.related()
-                });
             }
             let answers = self.exchange_all(&[chain])?;
             for (answer, piece) in answers.iter().zip(some) {
@@ -409,4 +399,31 @@ fn is_file(opened: &create::Answer) -> Outcome<()> {
 /// Of what one message carries.
 fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Basic, Failure, LAST, create, is_file};
+
+    #[test]
+    fn only_a_file_is_read() {
+        let link = create::REPARSE_POINT;
+        for (attributes, expected) in [
+            (create::NORMAL, Ok(())),
+            (create::DIRECTORY, Err(Failure::IsAFolder)),
+            (link, Err(Failure::Link)),
+            (link | create::DIRECTORY, Err(Failure::Link)),
+        ] {
+            let basic = Basic {
+                attributes,
+                ..Basic::default()
+            };
+            let opened = create::Answer {
+                handle: LAST,
+                size: 0,
+                basic,
+            };
+            assert_eq!(is_file(&opened), expected, "{attributes:#x}");
+        }
+    }
 }

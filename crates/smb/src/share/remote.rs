@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::copying::READ;
 use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOCK_BESIDE, LOOK, Opened, REMOVE};
 use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Space, Watch};
 use crate::connection::{Connection, Login};
@@ -216,13 +217,8 @@ impl Share for RemoteShare {
     }
 
     fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
-        let open = Open {
-            access: create::READ_DATA | create::READ_ATTRIBUTES,
-            options: create::NO_FOLDER,
-            ..LOOK
-        };
         self.run((Operation::Read, path, by), |c| {
-            let (opened, answers) = c.once(path, open, &[file::read(&LAST, 0, PAYLOAD)])?;
+            let (opened, answers) = c.once(path, READ, &[file::read(&LAST, 0, PAYLOAD)])?;
             match steps::kind(opened.basic.attributes) {
                 Kind::Link => return Err(Failure::Link),
                 Kind::Folder => return Err(Failure::IsAFolder),

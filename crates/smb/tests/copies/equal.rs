@@ -177,6 +177,20 @@ fn a_copy_tells_how_far_it_is_and_can_be_stopped() {
 }
 
 #[test]
+fn the_space_is_told_after_each_256_mib() {
+    let fixture = Fixture::new("");
+    let long = fs::File::create(fixture.source().join("long")).unwrap();
+    long.set_len(257 * 1024 * 1024).unwrap();
+    let mut told = Vec::new();
+    let done = copy_watched(&mut fixture.open(), |progress| {
+        told.extend(progress.space.map(|_| progress.written / (1024 * 1024)));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(done.unwrap().written, 257 * 1024 * 1024);
+    assert_eq!(told, [0, 256]);
+}
+
+#[test]
 fn what_cannot_be_copied_is_named_before_a_byte() {
     let fixture = Fixture::new("");
     let mut share = fixture.open();
@@ -193,6 +207,7 @@ fn what_cannot_be_copied_is_named_before_a_byte() {
         BTreeSet::from(["Data", "data"])
     );
     assert!(wrong.object.ends_with(r"\v\d"), "{wrong}");
+    assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
     fs::remove_file(fixture.source().join("d/Data")).unwrap();
 
     copy(&mut share).unwrap();
@@ -230,16 +245,6 @@ fn an_order_that_fits_no_folder_is_refused() {
         assert_eq!(refused, expected);
         assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
     }
-}
-
-/// The user of the tests may be root, to whom the disk denies nothing: so the share does.
-#[test]
-fn an_entry_without_a_right_is_named() {
-    let fixture = Fixture::new("");
-    let mut share = fixture.samba.open("readers", Privacy::Offered);
-    let denied = copy(&mut share).unwrap_err();
-    assert_eq!(denied.failure, Failure::Denied);
-    assert!(denied.object.ends_with(r"\copies\c"), "{denied}");
 }
 
 /// A lock that is held by way of the other share ends with the connection of both.

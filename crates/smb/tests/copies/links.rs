@@ -32,6 +32,33 @@ fn no_link_is_followed() {
     }
 }
 
+/// Its `..` is that of its folder.
+#[test]
+fn a_link_to_a_folder_beside_it_is_named() {
+    let fixture = Fixture::with_each_kind();
+    for (place, target) in [("nested/l", "deeper"), ("l", "nested")] {
+        let link = fixture.source().join(place);
+        symlink(target, &link).unwrap();
+        let refused = copy(&mut fixture.open()).unwrap_err();
+        assert_eq!(refused.failure, Failure::Link, "{refused}");
+        let beside = link.with_file_name(target);
+        let is_named = [&link, &beside].iter().any(|path| {
+            let path = path.strip_prefix(fixture.samba.root()).unwrap();
+            refused
+                .object
+                .ends_with(&path.to_str().unwrap().replace('/', r"\"))
+        });
+        assert!(is_named, "{refused}");
+        assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+        fs::remove_file(&link).unwrap();
+    }
+    // Samba does not list it.
+    let dangling = fixture.source().join("dangling");
+    symlink("none", &dangling).unwrap();
+    copy(&mut fixture.open()).unwrap();
+    fixture.assert_equal("without the link");
+}
+
 /// At each request once, a folder of the source or of the copy is moved away, and a link to the victim is in its place.
 /// Guards: P88
 #[test]
@@ -88,4 +115,17 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             }
         }
     }
+}
+
+/// Samba shows a link of DFS as a reparse point.
+#[test]
+fn a_reparse_point_is_named() {
+    let fixture = Fixture::new("msdfs root = yes\n");
+    fixture.file("before", 9);
+    fixture.folder("nested");
+    symlink(r"msdfs:127.0.0.1\none", fixture.source().join("nested/l")).unwrap();
+    let refused = copy(&mut fixture.open()).unwrap_err();
+    assert_eq!(refused.failure, Failure::Link, "{refused}");
+    assert!(refused.object.ends_with(r"\v\nested\l"), "{refused}");
+    assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
 }

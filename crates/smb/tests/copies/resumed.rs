@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use wincsi_smb::{CopyOrder, Failure, Share};
 
-use crate::fixture::{Fixture, at, copy, copy_watched, cut, failure, order, write};
+use crate::fixture::{Fixture, at, copy, cut, failure, once, order, write};
 use crate::proxy::{From, Instead, unchanged};
 use crate::server::soon;
 
@@ -81,20 +81,28 @@ fn what_the_source_has_no_longer_goes() {
 #[test]
 fn another_file_in_the_way_stays() {
     let fixture = Fixture::new("");
-    fixture.file("f", 9);
     fixture.folder("d");
     fixture.file("d/f", 9);
-    let place = fixture.target().join("d");
-    let done = copy_watched(&mut fixture.open(), |_| {
-        if place.is_dir() {
-            fs::write(place.join("F"), b"another's").unwrap();
+    let place = fixture.target().join("d/F");
+    let mut refused = 0;
+    for number in 0.. {
+        fixture.clear();
+        let other = place.clone();
+        let (attack, is_done) = once(number, move || {
+            let _ = fs::write(&other, b"another's");
+        });
+        if let Err(error) = copy(&mut fixture.attacked(attack)) {
+            assert_eq!(error.failure, Failure::Exists, "{number}: {error}");
+            assert!(error.object.ends_with(r"\c\d\f"), "{error}");
+            assert!(place.exists());
+            refused += 1;
         }
-        ControlFlow::Continue(())
-    });
-    // Whether it comes before the copy's file is the server's affair.
-    assert!(done.map_or_else(|error| error.failure == Failure::Exists, |_| true));
-    copy(&mut fixture.open()).unwrap();
-    fixture.assert_equal("repeated");
+        assert!(!place.exists() || fs::read(&place).unwrap() == b"another's");
+        if !is_done.load(Ordering::SeqCst) {
+            break;
+        }
+    }
+    assert!(refused > 0);
 }
 
 #[test]
