@@ -75,10 +75,7 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
         for number in 0.. {
             fixture.clear();
             if is_repeated {
-                copy(&mut fixture.open()).unwrap();
-                for stale in ["precious", "large"] {
-                    fs::write(fixture.target().join("d").join(stale), b"stale").unwrap();
-                }
+                copy_stale(&fixture);
             }
             let here = root.clone();
             let (attack, is_done) = once(number, move || {
@@ -128,4 +125,12 @@ fn a_reparse_point_is_named() {
     assert_eq!(refused.failure, Failure::Link, "{refused}");
     assert!(refused.object.ends_with(r"\v\nested\l"), "{refused}");
     assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+}
+
+/// A copy in which some files are not the source's any more.
+fn copy_stale(fixture: &Fixture) {
+    copy(&mut fixture.open()).unwrap();
+    for file in ["d/precious", "d/large"] {
+        fs::write(fixture.target().join(file), b"stale").unwrap();
+    }
 }
