@@ -63,9 +63,10 @@ fn a_link_to_a_folder_beside_it_is_named() {
 /// Guards: P88
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
-    for place in ["v/d", "copies/c/d"] {
+    for place in ["v/d", "copies/c/d", "copies/c/e"] {
         let fixture = Fixture::new("");
         fixture.folder("d/sub");
+        fixture.folder("e/empty");
         for file in ["d/precious", "d/other", "d/sub/more", "d/sub/deep"] {
             fixture.file(file, 5);
         }
@@ -83,6 +84,8 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             let done = copy(&mut fixture.attacked(attack));
             let what = format!("{place}, request {number}: {:?}", done.as_ref().err());
             assert!(fixture.is_victim_whole(), "{what}");
+            let made = fs::remove_dir(root.join("victim/empty"));
+            assert!(made.is_err() || done.is_err(), "{what}");
             let copied = fs::read(fixture.target().join("d/precious"));
             assert!(
                 place != "v/d" || !copied.is_ok_and(|copied| copied == b"data"),
