@@ -72,7 +72,7 @@ impl Suspects {
 }
 
 fn keys(entry: &Entry) -> Keys {
-    let has_id = entry.kind == Kind::Folder && entry.id != FileId(0);
+    let has_id = entry.kind == Kind::Folder && entry.id.is_told();
     (entry.name.folded(), has_id.then_some(entry.id))
 }
 
@@ -117,6 +117,7 @@ mod tests {
             // Hard links; a server without ids.
             (Kind::File, 7, Ok(())),
             (Kind::Folder, 0, Ok(())),
+            (Kind::Folder, u64::MAX, Ok(())),
         ] {
             let entries = [("a", id), ("b", id), ("c", 8)].map(|(name, id)| entry(name, kind, id));
             assert_eq!(unique(&entries), expected, "{kind:?} {id}");

@@ -141,6 +141,13 @@ pub type Watch<'a> = dyn FnMut(&CopyProgress) -> ControlFlow<()> + 'a;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
+impl FileId {
+    /// Not what servers send in an id's place (MS-FSCC 2.1.9).
+    pub(crate) fn is_told(self) -> bool {
+        !matches!(self.0, 0 | u64::MAX)
+    }
+}
+
 /// What a file system has, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {

@@ -396,8 +396,7 @@ impl Listing {
         const DOT: u16 = b'.' as u16;
         match listed.name.as_slice() {
             [DOT] => self.id = FileId(listed.id),
-            // A server without ids sends 0.
-            [DOT, DOT] => self.above = Some(FileId(listed.id)).filter(|id| id.0 != 0),
+            [DOT, DOT] => self.above = Some(FileId(listed.id)).filter(|id| id.is_told()),
             _ if self.entries.len() >= limit => self.has_more = true,
             units => {
                 let name = Name::from_units(units).map_err(|error| Failure::Name {

@@ -63,13 +63,13 @@ fn a_link_to_a_folder_beside_it_is_named() {
 /// Guards: P88
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
-    for (place, is_repeated) in [("v/d", false), ("copies/c/d", false), ("copies/c/d", true)] {
-        let fixture = Fixture::new("");
-        fixture.folder("d/sub");
-        for file in ["d/precious", "d/other", "d/sub/more", "d/sub/deep"] {
-            fixture.file(file, 5);
-        }
-        fixture.file("d/large", 70_000);
+    for (place, is_repeated) in [
+        ("v/d", false),
+        ("copies/c/d", false),
+        ("copies/c/e", false),
+        ("copies/c/d", true),
+    ] {
+        let fixture = with_folders();
         let root = fixture.samba.root();
         let mut lost = 0;
         for number in 0.. {
@@ -93,6 +93,8 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             }
             // Samba removes by path: what is stale goes behind a link that comes between its look and its close.
             assert!(lost <= if is_repeated { 2 } else { 0 }, "{what}");
+            let made = fs::remove_dir(root.join("victim/empty"));
+            assert!(made.is_err() || done.is_err(), "{what}");
             let copied = fs::read(fixture.target().join("d/precious"));
             assert!(
                 place != "v/d" || !copied.is_ok_and(|copied| copied == b"data"),
@@ -125,6 +127,17 @@ fn a_reparse_point_is_named() {
     assert_eq!(refused.failure, Failure::Link, "{refused}");
     assert!(refused.object.ends_with(r"\v\nested\l"), "{refused}");
     assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+}
+
+fn with_folders() -> Fixture {
+    let fixture = Fixture::new("");
+    fixture.folder("d/sub");
+    fixture.folder("e/empty");
+    for file in ["d/precious", "d/other", "d/sub/more", "d/sub/deep"] {
+        fixture.file(file, 5);
+    }
+    fixture.file("d/large", 70_000);
+    fixture
 }
 
 /// A copy in which some files are not the source's any more.
