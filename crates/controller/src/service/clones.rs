@@ -1,6 +1,6 @@
 use program::metrics::{Exposition, Kind};
 
-use crate::volumes::Figures;
+use crate::volumes::{Figures, Reason};
 
 pub(super) fn render(figures: &Figures, page: &mut Exposition) {
     page.gauge(
@@ -16,14 +16,14 @@ pub(super) fn render(figures: &Figures, page: &mut Exposition) {
     let name = "wincsi_controller_clone_failures_total";
     let help = "Clones that ended before they were whole, by reasons.";
     page.family(name, help, Kind::Counter);
-    for reason in Figures::REASONS {
-        page.sample(name, &[("reason", reason)], figures.failed(reason));
+    for (reason, text) in Reason::ALL {
+        page.sample(name, &[("reason", text)], figures.failed(reason));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Figures;
+    use super::Reason;
 
     #[test]
     fn each_reason_has_a_row_of_the_page() {
@@ -32,6 +32,6 @@ mod tests {
         let (table, _) = rest.split_once("\n## ").unwrap_or_default();
         let rows = table.lines().filter_map(|line| line.strip_prefix("- `"));
         let rows: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
-        assert_eq!(rows, Figures::REASONS);
+        assert_eq!(rows, Reason::ALL.map(|(_, text)| text));
     }
 }

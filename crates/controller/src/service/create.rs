@@ -67,9 +67,10 @@ impl Controller {
             parameters: wanted.class.parameters.clone(),
         };
         let connections = self.connections(&volume.base, secret);
-        if volume.source.is_some() {
+        if let Some(source) = volume.source.clone() {
+            let connections = Arc::new(connections);
             self.volumes
-                .clone_volume(Arc::new(connections), volume, by)?;
+                .clone_volume(connections, (volume, source), by)?;
             return Ok(response);
         }
         if self.volumes.create(&connections, &volume, by)? == Created::Found {

@@ -27,6 +27,9 @@ pub(super) const LIMITS: Limits = Limits {
     entries: 1_000,
 };
 
+/// Who else may have a lock that no clone takes.
+pub(super) const VANISHED: &str = "or one whose machine vanished";
+
 /// A call's connection: what it does ends with it, and with its locks.
 pub(super) struct Call<'a> {
     pub(super) volumes: &'a Volumes,
@@ -125,7 +128,10 @@ impl<'a> Call<'a> {
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let lock = match self.share.lock(path, self.by) {
-            Err(error) if error.failure == Failure::InUse => return Err(self.is_locked(path)),
+            Err(error) if error.failure == Failure::InUse => {
+                let more = "one whose machine vanished, or a clone of this volume";
+                return Err(self.is_locked(path, more));
+            }
             lock => lock?,
         };
         let done = work(self);
@@ -322,9 +328,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn is_locked(&self, path: &SharePath) -> Error {
-        let who = "a clone of it, another controller, or one whose machine vanished, has locked";
-        Error::Busy(format!("{who} {}", self.base.at(path)))
+    pub(super) fn is_locked(&self, path: &SharePath, more: &str) -> Error {
+        let path = self.base.at(path);
+        Error::Busy(format!("another controller, {more}, has locked {path}"))
     }
 
     /// The id of the base folder, or of one above it.

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{CopyOrder, Existing, Failure, FileId, SharePath};
+use smb::{CopyOrder, Existing, Failure, FileId, Share, SharePath};
 
 use super::call::{Call, Files, LIMITS, ROUND};
 use super::create::{allow, check};
-use super::names::{fold, key, text};
+use super::names::{key, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
 use super::records::Known;
@@ -78,6 +78,27 @@ pub(super) fn remove_half(
     Ok(())
 }
 
+/// Whether the base folder lies in the source, perhaps by another share's name. Two disks may have one id: so the base's
+/// `.wincsi` must be found there too.
+fn is_around(
+    beside: &mut (dyn Share + Send),
+    source: &HeldSource,
+    call: &Call<'_>,
+) -> Result<bool, Error> {
+    let Some(depth) = call.ids.iter().position(|id| *id == source.id) else {
+        return Ok(false);
+    };
+    let mut below = call.records.names().iter().skip(depth);
+    let Ok(path) = below.try_fold(source.path.clone(), |path, name| path.join(name)) else {
+        return Ok(false);
+    };
+    match beside.stat(&path, call.by) {
+        Ok(id) => Ok(call.record_ids.contains(&id)),
+        Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Cloning<'_> {
     fn run(&mut self, call: &mut Call<'_>) -> Result<(), Error> {
         let own = call.read(&self.files)?;
@@ -112,20 +133,22 @@ impl Cloning<'_> {
         let beside = call.share.beside(&self.source.base.share, call.by);
         let mut beside = beside.map_err(|error| source::missing(error.into()))?;
         let held = source::hold(self.volumes, &mut *beside, self.source, call.by)?;
-        let done = self.make(call, &held);
+        let done = match is_around(&mut *beside, &held, call) {
+            Ok(true) => {
+                let (base, path) = (call.base, self.source.base.at(&held.path));
+                let text = format!("the base folder {base} lies in the source {path}");
+                Err(Error::Invalid(text))
+            }
+            Ok(false) => self.make(call, &held),
+            Err(error) => Err(error),
+        };
         call.is_clean &= held.release(&mut *beside, Instant::now() + ROUND);
         done
     }
 
     fn make(&mut self, call: &mut Call<'_>, source: &HeldSource) -> Result<(), Error> {
-        let is_one_share = fold(&self.source.base.share) == fold(&call.base.share);
-        if is_one_share && call.ids.contains(&source.id) {
-            let (base, path) = (call.base, self.source.base.at(&source.path));
-            let text = format!("the base folder {base} lies in the source {path}");
-            return Err(Error::Invalid(text));
-        }
         self.intend(call)?;
-        call.log_leftovers();
+        call.log_leftovers(Some(&self.files));
         let id = self.begin(call)?;
         self.copy(call, source, id)?;
         self.put_in_place(call, id)?;
@@ -152,7 +175,10 @@ impl Cloning<'_> {
         match call.is_clean {
             true => Ok(()),
             // It ends with the connection: others would wait for it as long as the copy takes.
-            false => Err(Error::Busy(format!("{} stays locked", call.base))),
+            false => Err(Error::Busy(format!(
+                "the lock of {} could not be given back; retry",
+                call.base
+            ))),
         }
     }
 
@@ -261,7 +287,10 @@ impl Cloning<'_> {
     /// After a failure: leaves nothing of the copy, if the connection still works.
     fn take_back(&self, call: &mut Call<'_>) {
         call.by = Instant::now() + ROUND;
-        let is_away = matches!(call.has(self.place(), self.id), Ok(false));
+        // Behind a link on the way it may be in its place all the same.
+        let found = call.find(self.place());
+        let is_away =
+            found.is_ok_and(|found| !self.id.is_some_and(|id| found.end == End::Folder(id)));
         let forget = |call: &mut Call<'_>| {
             call.clear(&self.files.record)?;
             call.clear(&self.files.aside)

@@ -1,38 +1,52 @@
 //! Which clones run, and what became of others: for metrics.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smb::Failure;
 
 use super::Error;
-use super::running::lock;
 
 #[derive(Default)]
 pub struct Figures {
     running: AtomicU64,
     bytes: AtomicU64,
-    failures: Mutex<BTreeMap<&'static str, u64>>,
+    /// As in [`Reason::ALL`].
+    failures: [AtomicU64; Reason::ALL.len()],
+}
+
+/// Why a clone failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Connection,
+    Denied,
+    Exists,
+    Link,
+    Locked,
+    Names,
+    Other,
+    Source,
+    Space,
 }
 
 /// A clone that runs.
 pub(super) struct Counted<'a>(&'a Figures);
 
-impl Figures {
-    /// Each reason why a clone may fail.
-    pub const REASONS: [&'static str; 9] = [
-        "connection",
-        "denied",
-        "exists",
-        "link",
-        "locked",
-        "names",
-        "other",
-        "source",
-        "space",
+impl Reason {
+    /// Each one, and its name in metrics.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Connection, "connection"),
+        (Self::Denied, "denied"),
+        (Self::Exists, "exists"),
+        (Self::Link, "link"),
+        (Self::Locked, "locked"),
+        (Self::Names, "names"),
+        (Self::Other, "other"),
+        (Self::Source, "source"),
+        (Self::Space, "space"),
     ];
+}
 
+impl Figures {
     pub fn running(&self) -> u64 {
         self.running.load(Ordering::Relaxed)
     }
@@ -43,8 +57,15 @@ impl Figures {
     }
 
     /// How many clones failed for a reason.
-    pub fn failed(&self, reason: &str) -> u64 {
-        lock(&self.failures).get(reason).copied().unwrap_or(0)
+    pub fn failed(&self, reason: Reason) -> u64 {
+        self.failures(reason)
+            .map(|it| it.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    fn failures(&self, reason: Reason) -> impl Iterator<Item = &AtomicU64> {
+        let all = Reason::ALL.iter().zip(&self.failures);
+        all.filter_map(move |((one, _), count)| (*one == reason).then_some(count))
     }
 
     pub(super) fn begin(&self) -> Counted<'_> {
@@ -60,7 +81,8 @@ impl Figures {
 impl Counted<'_> {
     pub(super) fn end<T>(self, done: &Result<T, Error>) {
         if let Err(error) = done {
-            *lock(&self.0.failures).entry(reason(error)).or_default() += 1;
+            let mut counts = self.0.failures(reason(error));
+            counts.next().map(|it| it.fetch_add(1, Ordering::Relaxed));
         }
     }
 }
@@ -71,22 +93,22 @@ impl Drop for Counted<'_> {
     }
 }
 
-fn reason(error: &Error) -> &'static str {
+fn reason(error: &Error) -> Reason {
     let failure = match error {
-        Error::NotFound(_) => return "source",
-        Error::Full(_) => return "space",
-        Error::Exists(_) => return "exists",
-        Error::Busy(_) => return "locked",
-        Error::Invalid(_) | Error::Blocked(_) | Error::GoesOn(_) => return "other",
+        Error::NotFound(_) => return Reason::Source,
+        Error::Full(_) => return Reason::Space,
+        Error::Exists(_) => return Reason::Exists,
+        Error::Busy(_) => return Reason::Locked,
+        Error::Invalid(_) | Error::Blocked(_) | Error::GoesOn(_) => return Reason::Other,
         Error::Share(error) => &error.failure,
     };
     match failure {
-        Failure::Full => "space",
-        Failure::Link => "link",
-        Failure::Denied => "denied",
-        Failure::InUse => "locked",
-        Failure::SameName { .. } => "names",
-        failure if failure.ends_connection() => "connection",
-        _ => "other",
+        Failure::Full => Reason::Space,
+        Failure::Link => Reason::Link,
+        Failure::Denied => Reason::Denied,
+        Failure::InUse => Reason::Locked,
+        Failure::SameName { .. } => Reason::Names,
+        failure if failure.ends_connection() => Reason::Connection,
+        _ => Reason::Other,
     }
 }

@@ -26,11 +26,14 @@ use smb::{FileId, Listing, Name, Server, Share, SharePath};
 
 use self::call::Call;
 pub use self::error::Error;
-pub use self::figures::Figures;
+pub use self::figures::{Figures, Reason};
 pub use self::names::{Folder, FolderError};
 use self::place::End;
 use self::records::Seen;
 use self::running::{Done, Turn, Turns, Work, lock};
+
+/// Folders lie deep in folders. What is not used takes no memory.
+const STACK: usize = 8 * 1024 * 1024;
 
 /// All that a process knows of volumes: calls that run, what it may have left on shares, records that it read.
 pub struct Volumes {
@@ -201,14 +204,14 @@ impl Volumes {
     pub fn clone_volume(
         self: &Arc<Self>,
         connector: Arc<dyn Connector>,
-        volume: Create,
+        (volume, source): (Create, Source),
         by: Instant,
     ) -> Result<(), Error> {
         let name = self.expect_base(&volume)?;
         let (job, turn) = self.running.begin(&name, &Work::Clone(volume.clone()))?;
         let volumes = Arc::clone(self);
         start("clone", turn, move || {
-            let cloned = volumes.run_clone(&*connector, &volume, by);
+            let cloned = volumes.run_clone(&*connector, (&volume, &source), by);
             cloned.map(|()| Done::Cloned)
         })?;
         job.wait(&name, by).map(drop)
@@ -270,12 +273,9 @@ impl Volumes {
     fn run_clone(
         &self,
         connector: &dyn Connector,
-        volume: &Create,
+        (volume, source): (&Create, &Source),
         by: Instant,
     ) -> Result<(), Error> {
-        let Some(source) = &volume.source else {
-            return Err(Error::Invalid("a clone without a source".to_owned()));
-        };
         let counted = self.figures.begin();
         let done = self.over((connector, &volume.base, by), |call| {
             clones::clone(call, (volume, source))
@@ -319,7 +319,7 @@ impl Volumes {
         let (mut share, looked) = connector.open(&Call::first_look(base)?, by)?;
         let mut call = Call::new(self, (&mut *share, looked), base, by)?;
         let done = work(&mut call)?;
-        call.log_leftovers();
+        call.log_leftovers(None);
         if call.is_clean {
             connector.give_back(share);
         }
@@ -356,7 +356,8 @@ fn start(
     let Some(turn) = turn else {
         return Ok(());
     };
-    let thread = thread::Builder::new().name(name.to_owned());
+    let thread = thread::Builder::new().stack_size(STACK);
+    let thread = thread.name(name.to_owned());
     let started = thread.spawn(move || turn.end(work()));
     let failed = |error| Error::Busy(format!("no thread can be started: {error}"));
     started.map(drop).map_err(failed)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
 
 use super::Error;
-use super::call::{Call, Files, prefixes};
+use super::call::{Call, Files, VANISHED, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
 use super::place::{Found, Place};
 use super::record::{Record, RecordError, State};
@@ -143,7 +143,7 @@ impl Call<'_> {
             match self.share.lock(path, self.by) {
                 Err(error) if error.failure == Failure::InUse => {
                     if Instant::now() + pause >= self.by {
-                        return Err(self.is_locked(path));
+                        return Err(self.is_locked(path, VANISHED));
                     }
                     thread::sleep(pause);
                     pause = (pause * 2).min(longest);

@@ -9,9 +9,11 @@ use super::{Create, Delete, Deleted, Error};
 
 /// The most that go on at a time: each has a thread and a connection, a clone perhaps two.
 const MOST_DELETES: usize = 256;
-const MOST_CLONES: usize = 32;
-/// How many failures wait for their callers.
-const MOST_FAILED: usize = 1_000;
+const MOST_CLONES: usize = 16;
+/// One server that hangs leaves places to the others.
+const MOST_CLONES_ON_SERVER: usize = 8;
+/// How many failures are kept: each waits for its caller.
+pub(super) const MOST_FAILED: usize = 1_000;
 
 /// What calls work on, by names: volumes, or base folders in which something is decided.
 #[derive(Default)]
@@ -94,14 +96,11 @@ impl Turns {
             None => {}
         }
         let failed = taken.failed.remove(name);
-        if let Some(job) = failed.filter(|job| job.work == *work && !job.is_told()) {
+        if let Some(job) = failed.filter(|job| job.work == *work && !job.has_answered()) {
             return Ok((job, None));
         }
-        let (most, what) = work.most();
         let jobs = taken.names.values().flatten();
-        if jobs.filter(|job| job.work.most().1 == what).count() >= most {
-            return Err(Error::Busy(format!("{most} {what} go on")));
-        }
+        work.expect_room(jobs.map(|job| &job.work))?;
         let job = Arc::new(Job {
             work: work.clone(),
             result: Mutex::new(Outcome::Running),
@@ -159,17 +158,41 @@ impl Drop for Turn {
 }
 
 impl Work {
-    /// How many of its kind may go on, and the kind.
-    fn most(&self) -> (usize, &'static str) {
+    /// Whether it may go on beside these.
+    fn expect_room<'a>(&self, others: impl Iterator<Item = &'a Self>) -> Result<(), Error> {
+        let (mut of_kind, mut on_server) = (0, 0);
+        for other in others {
+            match (self, other) {
+                (Self::Delete(_), Self::Delete(_)) => of_kind += 1,
+                (Self::Clone(volume), Self::Clone(other)) => {
+                    of_kind += 1;
+                    let [one, other] = [volume, other].map(|it| &it.base.server);
+                    let is_same = one.host.eq_ignore_ascii_case(&other.host);
+                    on_server += usize::from(is_same && one.port == other.port);
+                }
+                (Self::Delete(_), Self::Clone(_)) | (Self::Clone(_), Self::Delete(_)) => {}
+            }
+        }
+        let waits = "the most at a time: this one waits";
         match self {
-            Self::Delete(_) => (MOST_DELETES, "deletes"),
-            Self::Clone(_) => (MOST_CLONES, "clones"),
+            Self::Delete(_) if of_kind >= MOST_DELETES => {
+                Err(Error::Busy(format!("{of_kind} deletes run, {waits}")))
+            }
+            Self::Clone(_) if of_kind >= MOST_CLONES => {
+                Err(Error::Busy(format!("{of_kind} clones run, {waits}")))
+            }
+            Self::Clone(volume) if on_server >= MOST_CLONES_ON_SERVER => {
+                let host = volume.base.server.host.escape_debug();
+                let text = format!("{on_server} clones run on {host}, {waits}");
+                Err(Error::Busy(text))
+            }
+            Self::Delete(_) | Self::Clone(_) => Ok(()),
         }
     }
 }
 
 impl Job {
-    fn is_told(&self) -> bool {
+    fn has_answered(&self) -> bool {
         matches!(*lock(&self.result), Outcome::Taken)
     }
 
@@ -215,7 +238,83 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::{Turns, lock};
+    use smb::{Name, Server, SharePath};
+
+    use super::super::{Base, Create, Error, Folder};
+    use super::{Done, Turn, Turns, Work, lock};
+
+    fn clone_on(host: &str) -> Work {
+        let name = Name::new("pvc-1").unwrap();
+        let path = SharePath::root().join(&name).unwrap();
+        Work::Clone(Create {
+            base: Base {
+                server: Server {
+                    host: host.to_owned(),
+                    port: 445,
+                },
+                share: name.clone(),
+                path: SharePath::root(),
+            },
+            name,
+            folder: Folder::new(path).unwrap(),
+            size: 0,
+            parameters: Default::default(),
+            source: None,
+        })
+    }
+
+    fn begin(turns: &Arc<Turns>, name: usize, work: &Work) -> Result<Turn, String> {
+        let begun = turns.begin(&name.to_string(), work);
+        begun
+            .map(|(_, turn)| turn.unwrap())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn no_server_has_all_places_of_clones() {
+        let turns = Arc::new(Turns::default());
+        let mut held = Vec::new();
+        for (host, same) in [("a", "A"), ("b", "b")] {
+            for _ in 0..8 {
+                held.push(begin(&turns, held.len(), &clone_on(host)).unwrap());
+            }
+            let error = begin(&turns, 99, &clone_on(same)).err().unwrap();
+            let words = [
+                format!("8 clones run on {same},"),
+                "16 clones run,".to_owned(),
+            ];
+            assert!(error.starts_with(&words[held.len() / 16]), "{error}");
+        }
+        let error = begin(&turns, 99, &clone_on("c")).err().unwrap();
+        assert!(error.starts_with("16 clones run,"), "{error}");
+        held.pop();
+        begin(&turns, 99, &clone_on("c")).unwrap();
+    }
+
+    /// A clone that ended while no call waited for it: the next one has the reason, and after that it is tried once more.
+    #[test]
+    fn a_failure_waits_for_its_caller() {
+        let turns = Arc::new(Turns::default());
+        let (work, by) = (clone_on("a"), Instant::now());
+        for may_pass in [false, true] {
+            let (first, turn) = turns.begin("x", &work).unwrap();
+            assert!(matches!(first.wait("x", by), Err(Error::GoesOn(_))));
+            let why = "why".to_owned();
+            let error = if may_pass {
+                Error::Busy(why)
+            } else {
+                Error::Exists(why)
+            };
+            turn.unwrap().end(Err(error));
+            let (job, turn) = turns.begin("x", &work).unwrap();
+            assert_eq!(turn.is_some(), may_pass);
+            if turn.is_none() {
+                assert!(matches!(job.wait("x", by), Err(Error::Exists(_))));
+                let (_, turn) = turns.begin("x", &work).unwrap();
+                turn.unwrap().end(Ok(Done::Cloned));
+            }
+        }
+    }
 
     /// Who waits for another name must not be woken in the place of who waits for this one.
     #[test]

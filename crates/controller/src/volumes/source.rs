@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use smb::{Failure, FileId, OpenFile, Share, SharePath};
 
-use super::call::{Call, Files};
+use super::call::{Call, Files, VANISHED};
 use super::names::{is_reserved, named_for};
 use super::place::End;
 use super::record::State;
@@ -68,8 +68,8 @@ fn lock(call: &mut Call<'_>, source: &Source) -> Result<HeldSource, Error> {
     let lock = take(call, &files.lock)?;
     let found = expect_ready(call, &files, source).and_then(|()| expect_folder(call, source));
     let Some(lock) = lock else {
-        // Of a volume that is not ready this is told, else that it is locked.
-        return found.and_then(|_| Err(call.is_locked(&files.lock)));
+        // If it is not ready, that is the answer.
+        return found.and_then(|_| Err(call.is_locked(&files.lock, VANISHED)));
     };
     match found {
         Ok((path, id)) => Ok(HeldSource {
@@ -86,7 +86,7 @@ fn lock(call: &mut Call<'_>, source: &Source) -> Result<HeldSource, Error> {
     }
 }
 
-pub(super) fn files(call: &Call<'_>, source: &Source) -> Result<Files, Error> {
+fn files(call: &Call<'_>, source: &Source) -> Result<Files, Error> {
     let name = match &source.name {
         Some(name) => Ok(name.clone()),
         None => named_for(&source.folder),

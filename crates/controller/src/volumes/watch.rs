@@ -7,7 +7,7 @@ use smb::{Copied, CopyProgress, Failure, Space};
 
 use super::call::Call;
 use super::names::text;
-use super::running::lock;
+use super::running::{MOST_FAILED, lock};
 use super::{Create, Error, Volumes};
 
 /// How often the log has a line of a clone.
@@ -79,8 +79,7 @@ impl<'a> Watched<'a> {
             let before = lock(&self.volumes.starved).get(&self.name).copied();
             if let Some(before) = before.filter(|before| free <= *before) {
                 return Err(Error::Full(format!(
-                    "{share} has {free} bytes free, and the clone {} needed more than the {before} that were free before: make room",
-                    self.name
+                    "{share}: {free} bytes are free, no more than the {before} when the clone last failed: make room"
                 )));
             }
         }
@@ -119,6 +118,9 @@ impl<'a> Watched<'a> {
             || matches!(&failed, Error::Share(error) if error.failure == Failure::Full);
         if let (true, Some(free)) = (is_full, self.free) {
             let mut starved = lock(&self.volumes.starved);
+            if starved.len() >= MOST_FAILED {
+                starved.clear();
+            }
             let before = starved.entry(self.name.clone()).or_insert(free);
             *before = free.max(*before);
         }

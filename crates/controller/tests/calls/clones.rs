@@ -14,14 +14,14 @@ const BLOCKED: Code = Code::FailedPrecondition;
 const INVALID: Code = Code::InvalidArgument;
 const MISSING: Code = Code::NotFound;
 
-/// Handles of sources, each of a folder with a file: ours, and those of csi-driver-smb, without records.
-const HANDLES: [&str; 6] = [
-    "127.0.0.1/encrypted#made##",
-    "127.0.0.1/encrypted#old",
-    "127.0.0.1/encrypted#old#pvc-old",
-    "127.0.0.1/encrypted#deep/old##",
-    "127.0.0.1/encrypted/deep#old#pvc-old#retain",
-    "127.0.0.1/plain#old##",
+/// Handles of sources, ours and those of csi-driver-smb, without records, and what is in a file there.
+const HANDLES: [(&str, &str); 6] = [
+    ("127.0.0.1/encrypted#made##", "made"),
+    ("127.0.0.1/encrypted#old", "old"),
+    ("127.0.0.1/encrypted#old#pvc-old", "old"),
+    ("127.0.0.1/encrypted#deep/old##", "deep/old"),
+    ("127.0.0.1/encrypted/deep#old#pvc-old#retain", "deep/old"),
+    ("127.0.0.1/second#old##", "second"),
 ];
 
 #[test]
@@ -34,7 +34,10 @@ fn each_form_of_a_handle_is_a_source() {
         fs::create_dir_all(root.join(path)).unwrap();
         fs::write(root.join(path).join("file"), path).unwrap();
     }
-    for (number, id) in HANDLES.into_iter().enumerate() {
+    let second = samba.second().join("old");
+    fs::create_dir(&second).unwrap();
+    fs::write(second.join("file"), "second").unwrap();
+    for (number, (id, expected)) in HANDLES.into_iter().enumerate() {
         let mut wanted = request(&format!("pvc-{number}"), samba.port());
         clone_of(&mut wanted, id);
         let volume = fixture.create(&wanted).unwrap();
@@ -42,7 +45,7 @@ fn each_form_of_a_handle_is_a_source() {
         assert_eq!(volume, fixture.create(&wanted).unwrap());
         let file = root.join(format!("pvc-{number}/file"));
         let content = fs::read_to_string(&file).unwrap();
-        assert!(id.replace('#', "/").contains(&content), "{id}: {content}");
+        assert_eq!(content, expected, "{id}");
         let mut other = wanted.clone();
         clone_of(&mut other, "127.0.0.1/encrypted#other##");
         let status = fixture.create(&other).unwrap_err();
@@ -132,6 +135,13 @@ const REFUSALS: &[(&str, Change, Code, &[&str])] = &[
         INVALID,
         &["lies in the source"],
     ),
+    // Another share of the same folder.
+    (
+        "127.0.0.1/plain#base##",
+        inside,
+        INVALID,
+        &["lies in the source"],
+    ),
     (
         "127.0.0.1/encrypted#pvc-1##",
         same,
@@ -194,6 +204,13 @@ fn each_refusal_leaves_nothing() {
             assert!(parts.iter().all(has), "{id}: {status:?}");
             assert_eq!(tree(&root), before, "{id}");
         }
+    }
+    let page = fixture.metrics();
+    for row in ["exists\"} 2", "link\"} 6", "names\"} 2", "space\"} 0"] {
+        assert!(
+            page.contains(&format!("{{reason=\"{row}\n")),
+            "{row} {page}"
+        );
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message as _;
 use tempfile::TempDir;
@@ -228,6 +228,11 @@ fn what_nobody_asks_for_is_in_the_log() {
     for folder in &left {
         fs::create_dir_all(folder.join("sub")).unwrap();
     }
+    let three_hours = Duration::from_secs(3 * 60 * 60 + 10);
+    let folder = File::open(&left[0]).unwrap();
+    folder
+        .set_modified(SystemTime::now() - three_hours)
+        .unwrap();
     let program = Program::start();
     for name in ["pvc-1", "pvc-2"] {
         let wanted = request(name, samba.port());
@@ -237,7 +242,12 @@ fn what_nobody_asks_for_is_in_the_log() {
     for line in [r"\.wincsi\clones has pvc-8", r"\.wincsi\deleted has pvc-9"] {
         assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
     }
-    assert!(log.contains("which changed 0 min ago"), "{log}");
+    for age in ["180", "0"] {
+        assert!(
+            log.contains(&format!("which changed {age} min ago")),
+            "{log}"
+        );
+    }
     assert!(left.iter().all(|folder| folder.join("sub").exists()));
 }
 

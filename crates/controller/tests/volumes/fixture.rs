@@ -94,7 +94,9 @@ impl Controller {
 
     pub(crate) fn clone_by(&self, volume: &Create, by: Instant) -> Result<(), Error> {
         let connector = Arc::clone(&self.connector);
-        self.volumes.clone_volume(connector, volume.clone(), by)
+        let source = volume.source.clone().unwrap();
+        self.volumes
+            .clone_volume(connector, (volume.clone(), source), by)
     }
 
     pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {

@@ -27,7 +27,8 @@ struct Port {
 }
 
 impl Samba {
-    /// With the shares `encrypted`, which demands it, `plain`, and `readers`, all of the folder [`root`](Self::root).
+    /// With the shares `encrypted`, which demands it, `plain`, and `readers`, all of the folder [`root`](Self::root),
+    /// and `second`, of a folder of its own.
     pub(crate) fn start() -> Self {
         Self::with("")
     }
@@ -44,7 +45,7 @@ impl Samba {
 
     fn run(lines: &str, disk: Option<u64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["share", "state"] {
+        for name in ["share", "second", "state"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         let port = Port::reserve();
@@ -123,7 +124,12 @@ impl Samba {
         self.port.number
     }
 
-    /// The folder of the shares.
+    /// The folder of the share `second`.
+    pub(crate) fn second(&self) -> PathBuf {
+        self.folder.path().join("second")
+    }
+
+    /// The folder of the other shares.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join("share")
     }
@@ -145,9 +151,9 @@ pub(crate) fn user() -> String {
 fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     let folder = folder.display();
     let state = format!("{folder}/state");
-    let share = |name, encryption, read_only| {
+    let share = |name, path, encryption, read_only| {
         format!(
-            "[{name}]\npath = {folder}/share\nread only = {read_only}\nsmb encrypt = {encryption}\n\
+            "[{name}]\npath = {folder}/{path}\nread only = {read_only}\nsmb encrypt = {encryption}\n\
              map readonly = yes\n"
         )
     };
@@ -160,10 +166,11 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
          change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
          passdb backend = tdbsam:{state}/passdb.tdb\n\
-         log file = {state}/log\n{lines}\n{}{}{}",
-        share("encrypted", "required", "no"),
-        share("plain", "auto", "no"),
-        share("readers", "auto", "yes"),
+         log file = {state}/log\n{lines}\n{}{}{}{}",
+        share("encrypted", "share", "required", "no"),
+        share("plain", "share", "auto", "no"),
+        share("readers", "share", "auto", "yes"),
+        share("second", "second", "auto", "no"),
     )
 }
 
