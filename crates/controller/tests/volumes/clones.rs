@@ -149,6 +149,8 @@ const CHANGES: [Change; 6] = [
     |it| fs::remove_dir_all(it.join("a")).unwrap(),
     |it| fs::write(it.join("new"), b"new").unwrap(),
     |it| {
+        // It leads to the other.
+        fs::remove_file(it.join("link")).unwrap();
         fs::remove_file(it.join("small")).unwrap();
         fs::create_dir_all(it.join("small/sub")).unwrap();
     },
