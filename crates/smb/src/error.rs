@@ -110,7 +110,7 @@ pub enum Failure {
     },
     #[error("changes while it is copied")]
     Unsteady,
-    /// By what watches it.
+    /// The caller of a copy ended it.
     #[error("was stopped")]
     Stopped,
 
