@@ -29,8 +29,8 @@ pub struct Removed {
 /// Removes all that is in a folder that must have this id, and leaves the folder, whose id no other has so long.
 ///
 /// A folder is entered only if the id of its `..` is that of the folder in which it was listed, and each entry is
-/// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
-/// place of `folder` itself is found too.
+/// removed only with the id that was listed. The folder above `folder` is looked up too, so that a link in the
+/// place of `folder` itself is found.
 ///
 /// One limit is the server's: Samba (4.17) removes by path when a handle is closed. If a folder on the way is replaced by
 /// a link after ids were compared, files of the same names behind the link are removed: up to 64, the most that are
@@ -102,23 +102,15 @@ impl Walk<'_> {
         }
     }
 
-    /// The next entries of a folder. Its ids are compared each time: it may have been replaced. The folder above, if it is
-    /// not known, is looked up at the same time.
+    /// The next entries of a folder. Its ids are compared each time: it may have been replaced. The folder above is looked
+    /// up if it is not known.
     fn entries(
         &mut self,
         path: &SharePath,
         id: FileId,
         above: Option<FileId>,
     ) -> Result<Vec<Entry>> {
-        let parent = path.parent().filter(|_| above.is_none());
-        let beside = parent.as_slice();
-        let listed = self.share.list_ending(path, "", PAGE, beside, self.by)?;
-        let (listing, mut looked) = listed;
-        let above = match (above, looked.pop()) {
-            (Some(above), _) => above,
-            (None, Some(looked)) => looked?.id,
-            (None, None) => return Err(failed(Failure::IsAFolder, path)),
-        };
+        let (listing, _) = self.share.list_ending(path, "", PAGE, &[], self.by)?;
         if listing.entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -126,12 +118,23 @@ impl Walk<'_> {
             let (expected, found) = (id, listing.id);
             return Err(failed(Failure::Changed { expected, found }, path));
         }
+        let above = match above {
+            Some(above) => above,
+            None => self.above(path)?,
+        };
         match listing.above {
             Some(found) if found != above => return Err(failed(Failure::Link, path)),
             Some(_) => {}
             None => self.removed.unproved += 1,
         }
         Ok(listing.entries)
+    }
+
+    fn above(&mut self, path: &SharePath) -> Result<FileId> {
+        let parent = path.parent();
+        let parent = parent.ok_or_else(|| failed(Failure::IsAFolder, path))?;
+        let looked = self.share.look(&[parent], self.by)?.pop();
+        Ok(looked.ok_or_else(|| failed(Failure::NotFound, path))??.id)
     }
 
     fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {
@@ -231,7 +234,6 @@ mod tests {
     impl Share for Windows {
         unused! {
             stat(&SharePath) -> FileId;
-            look(&[SharePath]) -> Vec<Result<Listing>>;
             make_folder(&SharePath) -> FileId;
             make_hidden_folder(&SharePath) -> FileId;
             create(&SharePath, &[u8]) -> OpenFile;
@@ -251,12 +253,22 @@ mod tests {
             Err(super::failed(Failure::Ended, &SharePath::root()))
         }
 
+        fn look(&mut self, folders: &[SharePath], _: Instant) -> Result<Vec<Result<Listing>>> {
+            assert_eq!(folders, [SharePath::root()]);
+            let id = FileId(1);
+            let root = Listing {
+                id,
+                ..Listing::default()
+            };
+            Ok(vec![Ok(root)])
+        }
+
         fn list_ending(
             &mut self,
             folder: &SharePath,
             _: &str,
             _: usize,
-            beside: &[SharePath],
+            _: &[SharePath],
             _: Instant,
         ) -> Result<(Listing, Vec<Result<Listing>>)> {
             let path = folder.to_string();
@@ -267,13 +279,7 @@ mod tests {
                 entries: self.entries(&path),
                 has_more: false,
             };
-            assert!(beside.iter().all(|path| *path == SharePath::root()));
-            let id = FileId(1);
-            let root = Listing {
-                id,
-                ..Listing::default()
-            };
-            Ok((listing, beside.iter().map(|_| Ok(root.clone())).collect()))
+            Ok((listing, Vec::new()))
         }
 
         fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {
