@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Parser, Subcommand};
-use transport::{Channel, ChannelOptions, Endpoint};
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_trial_driver::{send, text_map};
 use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
 use wire::csi::v1::volume_capability::access_mode::Mode;
@@ -243,9 +243,20 @@ fn fill(folder: &Path, files: u32, bytes: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// As csi-provisioner does, calls again after a deadline: a clone of many files takes longer than one call.
 fn make(channel: &Channel, wanted: &CreateVolumeRequest) -> anyhow::Result<String> {
-    let made = send::<CreateVolume>(channel, wanted)?;
-    Ok(made.volume.context("no volume")?.volume_id)
+    loop {
+        match send::<CreateVolume>(channel, wanted) {
+            Ok(made) => return Ok(made.volume.context("no volume")?.volume_id),
+            Err(error) if is_deadline(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_deadline(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<CallError>();
+    matches!(error, Some(CallError::Status(status)) if status.code == Code::DeadlineExceeded)
 }
 
 fn remove(channel: &Channel, id: &str, made: &CreateVolumeRequest) -> anyhow::Result<()> {
