@@ -76,7 +76,8 @@ impl Idle {
     fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
         let mut held = self.fresh();
         let mut waiting = held.waiting.iter();
-        let found = waiting.position(|one| one.login == *login)?;
+        // The last one: what the server has for it is still in its caches.
+        let found = waiting.rposition(|one| one.login == *login)?;
         Some(held.waiting.swap_remove(found).share)
     }
 

@@ -11,6 +11,7 @@ use smb::{
 use super::names::{self, RECORDS};
 use super::place::End;
 use super::record::Record;
+use super::running::Turn;
 use super::{Base, Error, Volumes};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
@@ -36,6 +37,8 @@ pub(super) struct Call<'a> {
     pub(super) share: &'a mut (dyn Share + Send),
     pub(super) base: &'a Base,
     pub(super) by: Instant,
+    /// Its turn in the base folder; a long walk keeps no other call waiting.
+    pub(super) lane: Option<Turn>,
     /// The ids of the folders from the share's own to the base folder.
     pub(super) ids: Vec<FileId>,
     pub(super) base_id: FileId,
@@ -96,6 +99,7 @@ impl<'a> Call<'a> {
             share,
             base,
             by,
+            lane: None,
             ids: Vec::new(),
             base_id: FileId(0),
             deleted: base.below(&records, "deleted")?,
@@ -292,7 +296,10 @@ impl<'a> Call<'a> {
         for _ in 0..MOST_ROUNDS {
             self.by = Instant::now() + ROUND;
             let removed = match remove_content(self.share, path, id, LIMITS, self.by) {
-                Err(error) if error.failure == Failure::Limit(LIMITS.entries) => continue,
+                Err(error) if error.failure == Failure::Limit(LIMITS.entries) => {
+                    self.lane = None;
+                    continue;
+                }
                 removed => removed?,
             };
             if removed.unproved > 0 {

@@ -446,6 +446,7 @@ fn holds_records(
         return Ok(false);
     }
     call.by = Instant::now() + ROUND;
+    call.lane = None;
     let entries = call.list_whole(path)?.entries;
     *left = left.checked_sub(entries.len()).ok_or_else(|| {
         let reason = format!("it has more than {MOST_LOOKED_THROUGH} entries to look through");

@@ -249,7 +249,9 @@ impl Volumes {
     ) -> Result<Created, Error> {
         let name = self.expect_base(volume)?;
         let _turn = self.running.wait(&name, Instant::now())?;
+        let lane = self.bases.lane(&volume.base, &name, by)?;
         self.over((connector, &volume.base, by), |call| {
+            call.lane = Some(lane);
             create::create(call, volume)
         })
     }
@@ -294,7 +296,9 @@ impl Volumes {
             (self.on_left)(volume, Left::Unrecorded);
             return Ok(Deleted::Left(Left::Unrecorded));
         }
+        let lane = self.bases.lane(&volume.base, &volume.title(), by)?;
         let deleted = self.over((connector, &volume.base, by), |call| {
+            call.lane = Some(lane);
             delete::delete(call, volume)
         })?;
         if let Some(name) = &volume.name {

@@ -245,7 +245,10 @@ fn of_silent_connections_one_is_asked() {
     relay.silence(IDLE);
     thread::scope(|scope| {
         for number in 0..IDLE {
-            let wanted = request(&format!("pvc-{number}"), port);
+            let base = format!("base-{number}");
+            fs::create_dir(samba.root().join(&base)).unwrap();
+            let mut wanted = request(&format!("pvc-{number}"), port);
+            source(&mut wanted, &format!("encrypted/{base}"));
             let fixture = &fixture;
             scope.spawn(move || fixture.create(&wanted).unwrap());
         }
@@ -256,7 +259,7 @@ fn of_silent_connections_one_is_asked() {
     });
     relay.silence(IDLE);
     let left = Duration::from_secs(12);
-    let created = fixture.call_within::<CreateVolume>(&request("pvc-0", port), left);
+    let created = fixture.call_within::<CreateVolume>(&request("pvc-last", port), left);
     created.unwrap();
     assert_eq!(relay.connections(), IDLE + 1);
 }

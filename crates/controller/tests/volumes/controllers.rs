@@ -1,12 +1,15 @@
 //! Several calls and several controllers at a time, and many volumes.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use smb::{Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Created, Deleted, Error, Left};
+use wincsi_controller::volumes::{Connected, Connector, Created, Deleted, Error, Left};
 
 use crate::fixture::{
     Controller, Port, archive, at, create, creating, delete, entries, fill, gone, keep, start,
@@ -54,14 +57,33 @@ fn of_two_volumes_at_once_one_makes_the_folder() {
     }
 }
 
+/// Counts connections in use: now, and the most.
+struct Counted(Port, Arc<[AtomicUsize; 2]>);
+
+impl Connector for Counted {
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
+        let [now, most] = &*self.1;
+        most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+        self.0.open(folders, by)
+    }
+
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
+        self.1[0].fetch_sub(1, SeqCst);
+        self.0.give_back(connection);
+    }
+}
+
 #[test]
 fn many_calls_of_one_process_share_a_base_folder() {
     let (samba, controller) = start();
+    let count = Arc::<[AtomicUsize; 2]>::default();
+    let counted = Counted(Port::plain(samba.port()), Arc::clone(&count));
+    let controller = controller.with(counted);
     thread::scope(|scope| {
-        for worker in 0..8 {
+        for worker in 0..16 {
             let controller = &controller;
             scope.spawn(move || {
-                for round in 0..4 {
+                for round in 0..2 {
                     let name = format!("pvc-{worker}-{round}");
                     let volume = volume(&name, &name);
                     assert_eq!(controller.create(&volume).unwrap(), Created::Made);
@@ -70,6 +92,7 @@ fn many_calls_of_one_process_share_a_base_folder() {
             });
         }
     });
+    assert!(count[1].load(SeqCst) <= 4);
     assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
 }
 
@@ -138,6 +161,30 @@ fn a_long_delete_goes_on_and_is_joined() {
     assert_eq!(joined.unwrap(), Deleted::Gone);
     assert!(!at(&samba, "data").exists());
     assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
+}
+
+#[test]
+fn a_long_delete_keeps_no_other_call_waiting() {
+    let (samba, controller) = start();
+    let long = volume("pvc-long", "data");
+    controller.create(&long).unwrap();
+    for n in 0..1_100 {
+        fs::write(at(&samba, &format!("data/{n}")), b"").unwrap();
+    }
+    let moved = at(&samba, ".wincsi/deleted/pvc-long");
+    let left = move || moved.read_dir().map_or(usize::MAX, Iterator::count);
+    let (hold, attack) = held(unchanged, move |_| left() <= 100);
+    let slow = controller.with(Port::plain(between(samba.port(), attack).0));
+    thread::scope(|scope| {
+        let deleting = scope.spawn(|| slow.delete(&gone(&long)));
+        hold.0.recv().unwrap();
+        for number in 0..16 {
+            let volume = volume(&format!("pvc-{number}"), &format!("pvc-{number}"));
+            assert_eq!(controller.create(&volume).unwrap(), Created::Made);
+        }
+        drop(hold);
+        assert_eq!(deleting.join().unwrap().unwrap(), Deleted::Gone);
+    });
 }
 
 /// What a call may send once the records are known, and while each is read.
