@@ -18,6 +18,11 @@ imagePullPolicy: {{ $image.pullPolicy | default $all.pullPolicy }}
 {{- end }}
 {{- end -}}
 
+{{- /* The driver's name that the controller has, and its classes. */ -}}
+{{- define "wincsi.controller-name" -}}
+{{- .Values.controller.enabled | ternary .Values.controller.driverName "" | default .Values.driver.name -}}
+{{- end -}}
+
 {{- define "wincsi.pod-metadata" -}}
 labels:
   {{- toYaml (merge (dict "app.kubernetes.io/name" .name) .root.Values.podLabels) | nindent 2 }}
