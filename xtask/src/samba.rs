@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -32,6 +32,11 @@ impl Share {
         fs::remove_dir(samba.root()).context("remove the share's folder")?;
         symlink(folder, samba.root()).context("put the node's in its place")?;
         Ok(Self(samba))
+    }
+
+    /// This machine's folder of the share.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.0.root()
     }
 
     /// The mount option to reach it.

@@ -31,7 +31,7 @@ const DISK: &str = "60022480000000000000000000000001";
 
 const NODES: &str = "/api/v1/nodes";
 const CSI_DRIVER: &str = "/apis/storage.k8s.io/v1/csidrivers/wincsi.io";
-const SMB_DRIVER: &str = "smb.csi.k8s.io";
+pub(super) const SMB_DRIVER: &str = "smb.csi.k8s.io";
 const SETS: &str = "/apis/apps/v1/namespaces/wincsi";
 const NODE_SET: &str = "daemonsets/wincsi-node";
 const CONTROLLER: &str = "wincsi:wincsi-controller";
@@ -54,7 +54,7 @@ type There = (String, Vec<(String, String)>, String, String);
 /// An installation, from its first to its last step.
 pub(super) struct Installation<'a> {
     /// That of a pod with a disk, on the first node.
-    life: Life<'a>,
+    pub(super) life: Life<'a>,
     /// Under Wine there is none.
     second: Option<&'a Node<'a>>,
     helm: [Helm; 2],
@@ -86,6 +86,7 @@ impl<'a> Installation<'a> {
             self.upgrade(&published_at)?;
             self.uninstall(&published_at)?;
             self.install_each(second)?;
+            self.move_controller(second)?;
             let forbidden = self.forbidden()?;
             self.install_all(second, &published_at)?;
             self.expect_rights()?;
@@ -100,7 +101,7 @@ impl<'a> Installation<'a> {
     fn install(&mut self) -> Result<()> {
         let (api, pods) = (self.life.plane.api.clone(), self.nodes());
         let port = self.ports[0].to_string();
-        let applied = Objects::at("deploy/node-hostprocess.yaml")?.with(&[("29655", &port)]);
+        let applied = Objects::at("deploy/node-hostprocess.yaml")?.with(&[("29655", &port)])?;
         applied.apply(&api)?;
         self.wait_for_pods(NODE_SET, pods)?;
         let uid = self.uid_of_set()?;
@@ -108,7 +109,7 @@ impl<'a> Installation<'a> {
         self.life.delete(CSI_DRIVER)?;
         for (file, changes, path, refused) in cases::data::<Vec<There>>("there")? {
             let changes: Vec<_> = changes.iter().map(|(from, to)| (&**from, &**to)).collect();
-            Objects::at(&file)?.with(&changes).apply(&api)?;
+            Objects::at(&file)?.with(&changes)?.apply(&api)?;
             let words = ["install", "wincsi", "--take-ownership", "--force-conflicts"];
             let error = self.helm(0, &words, Some(&json!({}))).err();
             let error = error.map_or(String::new(), |error| format!("{error:#}"));
@@ -144,7 +145,7 @@ impl<'a> Installation<'a> {
             ("NAME-OF-THE-NODE", node.name),
             (image, machine::RUNS_NOTHING),
         ];
-        let objects = Objects::at("deploy/example.yaml")?.with(&values);
+        let objects = Objects::at("deploy/example.yaml")?.with(&values)?;
         node.attach_disk(DISK)?;
         objects.apply(&self.life.plane.api)?;
         let (published_at, place) = self.begin_pod(&objects, "data")?;
@@ -236,7 +237,7 @@ impl<'a> Installation<'a> {
     fn use_share(&mut self) -> Result<()> {
         let port = self.life.node.samba.option();
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
-        let objects = Objects::read("share.yaml")?.with(&values);
+        let objects = Objects::read("share.yaml")?.with(&values)?;
         objects.apply(&self.life.plane.api)?;
         let paths = objects.paths();
         let volume = self.life.wait_for(&paths[1], objects::bound_to)?;
@@ -317,7 +318,7 @@ impl<'a> Installation<'a> {
         Ok((published_at, place))
     }
 
-    fn helm(&self, which: usize, words: &[&str], values: Option<&Value>) -> Result<()> {
+    pub(super) fn helm(&self, which: usize, words: &[&str], values: Option<&Value>) -> Result<()> {
         let mut command = self.helm[which].command(words);
         command.args(["--namespace", "wincsi", "--kubeconfig"]);
         command.arg(&self.life.plane.kubeconfig);
@@ -355,7 +356,7 @@ impl<'a> Installation<'a> {
 
     /// Waits until so many pods of a set are ready, all of its newest template. Returns how many at most were not at a
     /// time.
-    fn wait_for_pods(&mut self, set: &str, number: u64) -> Result<u64> {
+    pub(super) fn wait_for_pods(&mut self, set: &str, number: u64) -> Result<u64> {
         let (path, node, begun) = (format!("{SETS}/{set}"), self.life.node, &mut self.begun);
         let (api, logs) = (&self.life.plane.api, self.life.running.logs().to_owned());
         let mut away = 0;
@@ -377,7 +378,7 @@ impl<'a> Installation<'a> {
         Ok(away)
     }
 
-    fn wait_for_no_pod(&mut self) -> Result<()> {
+    pub(super) fn wait_for_no_pod(&mut self) -> Result<()> {
         let pods = "/api/v1/namespaces/wincsi/pods";
         self.life.wait_for(pods, |list| {
             list["items"].as_array()?.is_empty().then_some(())
@@ -457,7 +458,7 @@ impl<'a> Installation<'a> {
     }
 
     /// How often it has forbidden the controller's account something. When a release goes, its roles go before its pods.
-    fn forbidden(&self) -> Result<usize> {
+    pub(super) fn forbidden(&self) -> Result<usize> {
         let account = format!("system:serviceaccount:{CONTROLLER}");
         let is_one = |request: &&Value| {
             request["user"]["username"] == *account && request["responseStatus"]["code"] == 403

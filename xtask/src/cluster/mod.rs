@@ -19,6 +19,7 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod api;
+mod clone;
 mod failures;
 mod gap;
 mod install;
@@ -33,6 +34,7 @@ mod programs;
 mod restarts;
 mod running;
 mod shares;
+mod smbplugin;
 mod sockets;
 mod wine;
 

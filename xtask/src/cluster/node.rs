@@ -28,6 +28,7 @@ pub(super) const ROOT: &str = "var/lib/kubelet";
 /// The programs to end and start again.
 pub(super) const DRIVER: &str = "driver";
 pub(super) const KUBELET_PROGRAM: &str = "kubelet";
+pub(super) const PROVISIONER: &str = "csi-provisioner";
 pub(super) const SHARE_CONTROLLER: &str = trial::SHARE_CONTROLLER;
 
 /// The program whose socket the controllers of Kubernetes have.
@@ -42,7 +43,7 @@ pub(super) struct Node<'a> {
     pub(super) folder: PathBuf,
     /// This machine's folder of its drive C.
     drive_c: PathBuf,
-    programs: &'a Programs,
+    pub(super) programs: &'a Programs,
     kubeconfig: &'a Path,
     pub(super) host: Host<'a>,
     /// Kubelet's calls to publish volumes do not come to the driver.
@@ -136,19 +137,25 @@ impl<'a> Node<'a> {
 
     /// Provisioner, attacher and resizer.
     fn start_sidecars(&self, running: &mut RunningCluster) -> Result<()> {
-        for (name, program) in &self.programs.sidecars {
-            let mut sidecar = Command::new(program);
-            sidecar.arg(format!(
-                "--csi-address={}",
-                self.sockets.controller.display()
-            ));
-            sidecar.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
-            if *name == "csi-provisioner" {
-                sidecar.args(["--extra-create-metadata", "--timeout=120s"]);
-            }
-            running.start(name, &mut sidecar)?;
+        let mut names = self.programs.sidecars.iter().map(|(name, _)| *name);
+        names.try_for_each(|name| self.start_sidecar(running, name))
+    }
+
+    pub(super) fn start_sidecar(&self, running: &mut RunningCluster, name: &str) -> Result<()> {
+        running.start(name, &mut self.sidecar(name, &self.sockets.controller)?)
+    }
+
+    /// The command of one that calls the controller at a socket.
+    pub(super) fn sidecar(&self, name: &str, socket: &Path) -> Result<Command> {
+        let mut all = self.programs.sidecars.iter();
+        let (_, program) = all.find(|one| one.0 == name).context("no such sidecar")?;
+        let mut sidecar = Command::new(program);
+        sidecar.arg(format!("--csi-address={}", socket.display()));
+        sidecar.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
+        if name == PROVISIONER {
+            sidecar.args(["--extra-create-metadata", "--timeout=120s"]);
         }
-        Ok(())
+        Ok(sidecar)
     }
 
     pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {

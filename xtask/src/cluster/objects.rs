@@ -52,19 +52,22 @@ impl Objects {
 
     /// Those of any file of the project.
     pub(super) fn at(file: &str) -> Result<Self> {
-        let all = manifests::read(file)?;
+        Ok(Self::of(manifests::read(file)?))
+    }
+
+    fn of(all: Vec<Manifest>) -> Self {
         let (pods, others) = all.into_iter().partition(|one| one.kind() == "Pod");
-        Ok(Self { pods, others })
+        Self { pods, others }
     }
 
     /// The same with a value in the place of each of these words.
-    pub(super) fn with(mut self, values: &[(&str, &str)]) -> Self {
-        for one in self.pods.iter_mut().chain(&mut self.others) {
-            for (word, value) in values {
-                one.text = one.text.replace(word, value);
-            }
+    pub(super) fn with(self, values: &[(&str, &str)]) -> Result<Self> {
+        let all = self.pods.into_iter().chain(self.others).map(|one| one.text);
+        let mut text = all.collect::<Vec<_>>().join("\n---\n");
+        for (word, value) in values {
+            text = text.replace(word, value);
         }
-        self
+        Ok(Self::of(manifests::objects(&text)?))
     }
 
     /// Applies all but the pods in the file's order: a claim of no volume may take any that is there.
@@ -194,6 +197,8 @@ mod tests {
             "shares.yaml",
             "failures.yaml",
             "share.yaml",
+            "clone.yaml",
+            "move.yaml",
         ];
         let counts = files.map(|file| {
             let objects = Objects::read(file).unwrap();
@@ -202,7 +207,15 @@ mod tests {
         });
         assert_eq!(
             counts,
-            [(1, 1, 4), (1, 1, 4), (6, 5, 18), (6, 5, 20), (1, 1, 3)]
+            [
+                (1, 1, 4),
+                (1, 1, 4),
+                (6, 5, 18),
+                (6, 5, 20),
+                (1, 1, 3),
+                (0, 1, 1),
+                (0, 2, 5)
+            ]
         );
         for (file, pod, claim) in [
             ("disk.yaml", POD, CLAIM),

@@ -21,6 +21,8 @@ pub(super) struct Programs {
     pub(super) scheduler: PathBuf,
     /// The controllers beside a CSI driver, with their names.
     pub(super) sidecars: [(&'static str, PathBuf); 3],
+    /// Csi-driver-smb's controller, to move from.
+    pub(super) smbplugin: PathBuf,
     /// Kubelet's code without containers.
     pub(super) kubelet: PathBuf,
     /// `wincsi node`, for the host.
@@ -37,7 +39,7 @@ impl Programs {
     /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
         let dir = cargo::work_dir("cluster/bin")?;
-        let mut builds = Builds { begun: 0, all: 7 };
+        let mut builds = Builds { begun: 0, all: 8 };
         let of_go = |module, packages: &[&str]| build(go, module, packages, &dir);
         let plane = [
             "kube-apiserver",
@@ -50,6 +52,9 @@ impl Programs {
         })?;
         builds.next("the controllers beside a driver", || {
             of_go(env::GO_SIDECARS, &["tool"])
+        })?;
+        builds.next("csi-driver-smb's controller", || {
+            of_go(env::GO_SMBPLUGIN, &["tool"])
         })?;
         let kubelet = builds.next("kubelet", || kubelet::build(host, go))?;
         let mut ours = |package, binary, target| {
@@ -68,6 +73,7 @@ impl Programs {
             scheduler,
             sidecars: ["csi-provisioner", "csi-attacher", "csi-resizer"]
                 .map(|name| (name, dir.join(name))),
+            smbplugin: dir.join("smbplugin"),
             kubelet,
             plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host.target())?,
             csi_proxy: ours("wincsi-proxy", "csi-proxy", host.target())?,

@@ -122,7 +122,7 @@ impl Life<'_> {
         }
         let port = self.node.samba.option();
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
-        let objects = Objects::read("shares.yaml")?.with(&values);
+        let objects = Objects::read("shares.yaml")?.with(&values)?;
         objects.apply(&self.plane.api)?;
         let mut volumes = self.wait_for_claims(&objects)?.into_iter();
         let pods = ORIGINS.iter().zip(&objects.pods);

@@ -64,6 +64,9 @@ pub(crate) const CLUSTER: Module = module("kube", "tests/cluster/kube");
 /// The controllers beside a CSI driver.
 pub(crate) const SIDECARS: Module = module("sidecars", "tests/cluster/sidecars");
 
+/// The controller of csi-driver-smb: its newest version that Go's proxy has whole.
+pub(crate) const SMBPLUGIN: Module = module("smbplugin", "tests/cluster/smbplugin");
+
 /// Helm 3 and Helm 4, in one module: they share most of what is compiled.
 pub(super) const HELM: Module = module("helm", "tests/helm");
 

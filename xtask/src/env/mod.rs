@@ -15,7 +15,7 @@ mod packages;
 
 pub(crate) use go::{
     BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, CLUSTER as GO_CLUSTER, DEPLOY as GO_DEPLOY, Go,
-    Module as GoModule, SANITY as GO_SANITY, SIDECARS as GO_SIDECARS,
+    Module as GoModule, SANITY as GO_SANITY, SIDECARS as GO_SIDECARS, SMBPLUGIN as GO_SMBPLUGIN,
 };
 pub(crate) use helm::Helm;
 

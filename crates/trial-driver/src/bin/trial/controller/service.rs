@@ -33,10 +33,12 @@ use super::volume::{PAGE83, VolumeName, check_given, named, not_found};
 /// A volume's default size, in bytes.
 const USUAL: u64 = 1 << 30;
 
-const OPERATIONS: [Operation; 3] = [
+/// The last one is for shares alone.
+const OPERATIONS: [Operation; 4] = [
     Operation::CreateDeleteVolume,
     Operation::PublishUnpublishVolume,
     Operation::ExpandVolume,
+    Operation::CloneVolume,
 ];
 
 /// The storage of one simulated node.
@@ -68,7 +70,8 @@ impl Controller {
     }
 
     pub(crate) fn register(&self, router: &mut Router) {
-        router.on::<ControllerGetCapabilities>(|_| Ok(capabilities()));
+        let has_shares = self.shares.is_some();
+        router.on::<ControllerGetCapabilities>(move |_| Ok(capabilities(has_shares)));
         self.on_volume::<CreateVolume>(
             router,
             |it| it.parameters.contains_key(SOURCE),
@@ -318,14 +321,19 @@ impl Wanted {
     }
 }
 
-fn capabilities() -> ControllerGetCapabilitiesResponse {
+fn capabilities(has_shares: bool) -> ControllerGetCapabilitiesResponse {
     let capability = |operation: Operation| ControllerServiceCapability {
         r#type: Some(capability::Type::Rpc(Rpc {
             r#type: operation.into(),
         })),
     };
+    let is_offered = |it: &Operation| has_shares || *it != Operation::CloneVolume;
     ControllerGetCapabilitiesResponse {
-        capabilities: OPERATIONS.map(capability).into(),
+        capabilities: OPERATIONS
+            .into_iter()
+            .filter(is_offered)
+            .map(capability)
+            .collect(),
     }
 }
 
