@@ -18,9 +18,9 @@ imagePullPolicy: {{ $image.pullPolicy | default $all.pullPolicy }}
 {{- end }}
 {{- end -}}
 
-{{- /* The driver's name that the controller has, and its classes. */ -}}
+{{- /* The driver's name that the controller has, and its classes, which cannot change theirs. */ -}}
 {{- define "wincsi.controller-name" -}}
-{{- .Values.controller.enabled | ternary .Values.controller.driverName "" | default .Values.driver.name -}}
+{{- .Values.controller.driverName | default .Values.driver.name -}}
 {{- end -}}
 
 {{- define "wincsi.pod-metadata" -}}
