@@ -17,6 +17,10 @@ use crate::{env, samba, trial};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/smb-csi-k8s-io";
 
+/// Csi-provisioner's lines of it.
+const ASKS: &str = r#"to acquire leader lease..." lock="kube-system/smb-csi-k8s-io""#;
+const ACQUIRED: &str = r#"acquired lease" lock="kube-system/smb-csi-k8s-io""#;
+
 /// The programs to end: csi-driver-smb's controller, and the csi-provisioner beside it.
 const SMBPLUGIN: &str = "smbplugin";
 const ITS_PROVISIONER: &str = "smb-provisioner";
@@ -51,7 +55,10 @@ impl Installation<'_> {
         });
         self.helm(0, &["install", "move"], Some(&values))?;
         self.wait_for_pods("deployments/wincsi-controller", 1)?;
-        self.wait_for_leader(false)?;
+        self.life.wait_for(LEASE, |lease| {
+            let holder = text(lease, "/spec/holderIdentity")?;
+            (![HOST, ""].contains(&holder)).then_some(())
+        })?;
         self.delete_claims(node, &theirs, &["old-named"])?;
         let ours = self.claim(node, "new", "#")?;
         let shown_by = "the controller's pod leads in kube-system: it deletes the folder without \
@@ -59,16 +66,19 @@ impl Installation<'_> {
         self.life.done("moved to ours", shown_by);
 
         self.start_smbplugin(node)?;
-        let asks = "to acquire leader lease";
-        self.life.running.wait_for_line(ITS_PROVISIONER, asks)?;
-        self.wait_for_leader(false)?;
+        self.life.running.wait_for_line(ITS_PROVISIONER, ASKS)?;
+        let (other, named) = ours.split_at(1);
+        self.delete_claims(node, named, &["old-named", &*other[0].1])?;
+        let acquired = self.life.running.times_printed(ITS_PROVISIONER, ACQUIRED)?;
+        ensure!(acquired == 0, "both lead");
         ensure!(self.forbidden()? == forbidden, "ours lacks rights");
         self.helm(0, &["uninstall", "move"], None)?;
         self.wait_for_no_pod()?;
-        self.wait_for_leader(true)?;
-        self.delete_claims(node, &ours, &["old-named"])?;
+        self.life.running.wait_for_line(ITS_PROVISIONER, ACQUIRED)?;
+        self.delete_claims(node, other, &["old-named"])?;
         self.end_smbplugin()?;
-        let shown_by = "its csi-provisioner waits until ours is gone; then it deletes both of ours";
+        let shown_by = "ours deletes one of them while the old csi-provisioner waits for the lease; \
+            once ours is gone, csi-driver-smb deletes the other";
         self.life.done("moved back", shown_by);
         Ok(())
     }
@@ -105,14 +115,6 @@ impl Installation<'_> {
         both.try_for_each(|name| self.life.running.kill(name))
     }
 
-    /// Waits until its provisioner leads, or ours.
-    fn wait_for_leader(&mut self, is_theirs: bool) -> Result<()> {
-        self.life.wait_for(LEASE, |lease| {
-            let holder = text(lease, "/spec/holderIdentity")?;
-            (!holder.is_empty() && (holder == HOST) == is_theirs).then_some(())
-        })
-    }
-
     /// Makes claims of this name, whose handles end so, and looks for their folders.
     fn claim(&mut self, node: &Node<'_>, name: &str, end: &str) -> Result<Claims> {
         let (user, port) = (samba::user(), node.samba.option());
@@ -146,7 +148,12 @@ impl Installation<'_> {
     }
 
     /// Deletes claims; then the share has these folders.
-    fn delete_claims(&mut self, node: &Node<'_>, claims: &Claims, left: &[&str]) -> Result<()> {
+    fn delete_claims(
+        &mut self,
+        node: &Node<'_>,
+        claims: &[(String, String)],
+        left: &[&str],
+    ) -> Result<()> {
         for (path, volume) in claims {
             self.life.delete(path)?;
             self.life.wait_until_gone(&objects::volume_path(volume))?;
