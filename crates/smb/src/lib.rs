@@ -35,13 +35,13 @@ mod wire;
 mod vectors;
 
 pub use connection::{Login, Privacy, Server};
-pub use copy::{Copied, CopyOrder, CopyProgress};
+pub use copy::{Copied, CopiedEntry, CopyOrder, CopyProgress, Unsteady, Watch};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
 pub use share::{
     Basic, Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, RemoteShare, Share,
-    Space, Watch,
+    Space,
 };
 pub use walk::{Limits, Removed, remove_content};
 

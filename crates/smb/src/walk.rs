@@ -171,12 +171,10 @@ mod tests {
     use std::time::Instant;
 
     use super::{Limits, Removed, remove_content};
-    use crate::copy::{Copied, CopyOrder};
+    use crate::copy::{Copied, CopyOrder, Watch};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{
-        Basic, Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Space, Watch,
-    };
+    use crate::share::{Basic, Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Space};
 
     /// What a walk does not call.
     macro_rules! unused {
@@ -241,6 +239,8 @@ mod tests {
             place(OpenFile, &SharePath) -> u64;
             discard(OpenFile) -> ();
             read(&SharePath) -> Vec<u8>;
+            write_on(&OpenFile, u64, &[u8]) -> ();
+            read_on(&SharePath, u64) -> Vec<u8>;
             clear(&SharePath) -> ();
             lock(&SharePath) -> OpenFile;
             lock_beside(&SharePath) -> OpenFile;
@@ -249,7 +249,7 @@ mod tests {
             beside(&Name) -> Box<dyn Share + Send>;
         }
 
-        fn copy(&mut self, _: &CopyOrder, _: &mut Watch<'_>) -> Result<Copied> {
+        fn copy(&mut self, _: &CopyOrder, _: &mut dyn Watch) -> Result<Copied> {
             Err(super::failed(Failure::Ended, &SharePath::root()))
         }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use wincsi_smb::{CopyOrder, Failure, Name, Privacy, Share, SharePath};
+use wincsi_smb::{CopyOrder, CopyProgress, Failure, Name, Privacy, Share, SharePath, Unsteady};
 
 use crate::server::{Samba, soon};
 
@@ -49,11 +49,15 @@ fn peak_after(samba: &Samba, source: &str) -> u64 {
         target_id,
         depth: 9,
         patience: Duration::from_secs(30),
+        unsteady: Unsteady::Refuse,
     };
-    let copied = share.copy(&order, &mut |progress| match progress.entries < COPIED {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    });
+    let copied = share.copy(
+        &order,
+        &mut |progress: &CopyProgress| match progress.entries < COPIED {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        },
+    );
     if let Err(error) = copied {
         assert_eq!(error.failure, Failure::Stopped, "{error}");
     }

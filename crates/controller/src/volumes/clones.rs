@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{CopyOrder, Existing, Failure, FileId, Share, SharePath};
+use smb::{CopyOrder, CopyProgress, Existing, Failure, FileId, Share, SharePath, Unsteady};
 
 use super::call::{Call, Files, LIMITS, ROUND};
 use super::create::{allow, check};
@@ -241,10 +241,10 @@ impl Cloning<'_> {
             target_id: id,
             depth: LIMITS.depth,
             patience: ROUND,
+            unsteady: Unsteady::Refuse,
         };
-        let done = call
-            .share
-            .copy(&order, &mut |progress| watched.see(progress));
+        let mut see = |progress: &CopyProgress| watched.see(progress);
+        let done = call.share.copy(&order, &mut see);
         // The caller's deadline may have passed.
         call.by = Instant::now() + ROUND;
         watched.end(done)

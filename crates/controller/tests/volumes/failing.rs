@@ -184,6 +184,8 @@ impl Share for FailingShare {
         make_hidden_folder(path: &SharePath) -> FileId = MakeFolder;
         create(path: &SharePath, content: &[u8]) -> OpenFile = Create;
         read(path: &SharePath) -> Vec<u8> = Read;
+        read_on(path: &SharePath, at: u64) -> Vec<u8> = Read;
+        write_on(file: &OpenFile, at: u64, content: &[u8]) -> () = Create;
         clear(path: &SharePath) -> () = Remove;
         remove_each(entries: &[(SharePath, FileId)]) -> () = Remove;
         lock(path: &SharePath) -> OpenFile = Lock;
@@ -198,7 +200,7 @@ impl Share for FailingShare {
         Ok(Box::new(Self { share, failing }))
     }
 
-    fn copy(&mut self, order: &smb::CopyOrder, watch: &mut smb::Watch<'_>) -> Result<smb::Copied> {
+    fn copy(&mut self, order: &smb::CopyOrder, watch: &mut dyn smb::Watch) -> Result<smb::Copied> {
         self.begin(Operation::Copy)?;
         self.share.copy(order, watch)
     }

@@ -1,9 +1,9 @@
 //! Copies the files of a folder: small ones together, large ones one after the other.
 
-use super::{AT_A_TIME, Copy, Pair, STRETCH, is_gone};
+use super::{AT_A_TIME, CopiedEntry, Copy, Pair, STRETCH, Unsteady, is_gone};
 use crate::error::{Failure, Operation, Result};
 use crate::name::SharePath;
-use crate::share::{Entry, FileId, Kind, OpenFile, SMALL, Share, Source, Version};
+use crate::share::{Basic, Entry, FileId, Kind, OpenFile, SMALL, Share, Source, Version};
 use crate::wire::create::COPIED;
 
 /// How much of small files is in memory at a time.
@@ -52,9 +52,9 @@ impl Copy<'_> {
                         && found.version.basic.written == entry.basic.written =>
                 {
                     if found.version.attributes() != entry.basic.attributes & COPIED {
-                        self.touch(path, found.id, entry)?;
+                        self.touch(&path, found.id, entry)?;
                     }
-                    self.has(entry.size);
+                    self.has(&whole(&path, entry.size, entry.basic))?;
                     continue;
                 }
                 Ok(found) => stale.push((path, found.id)),
@@ -68,9 +68,9 @@ impl Copy<'_> {
     }
 
     /// Gives a file of the copy the source's attributes.
-    fn touch(&mut self, path: SharePath, id: FileId, entry: &Entry) -> Result<()> {
-        let at = (Operation::Copy, &path, self.by());
-        let file = self.target.run(at, |c| c.open_again(&path, id))?;
+    fn touch(&mut self, path: &SharePath, id: FileId, entry: &Entry) -> Result<()> {
+        let at = (Operation::Copy, path, self.by());
+        let file = self.target.run(at, |c| c.open_again(path, id))?;
         self.finish(&[(file, entry.basic)])
     }
 
@@ -90,10 +90,9 @@ impl Copy<'_> {
         let finished = files.into_iter().zip(&contents);
         let finished = finished.map(|((file, _), (.., version))| (file, version.basic));
         self.finish(&finished.collect::<Vec<_>>())?;
-        for (_, data, _) in &contents {
-            let size = u64::try_from(data.len()).unwrap_or(u64::MAX);
-            self.has(size);
-            self.wrote(size, None)?;
+        for (path, _, version) in &contents {
+            self.has(&whole(path, version.size, version.basic))?;
+            self.wrote(version.size, None)?;
         }
         Ok(again)
     }
@@ -128,7 +127,7 @@ impl Copy<'_> {
     fn large(&mut self, pair: &Pair<'_>, entry: &Entry) -> Result<()> {
         let path = self.place(&pair.source.path, entry)?;
         let mut id = entry.id;
-        for _ in 0..TRIES {
+        for tries in 1..=TRIES {
             let at = (Operation::Read, &path, self.by());
             let source = match self.source.run(at, |c| c.open_source(&path, id)) {
                 Err(error) if is_gone(&error.failure) => return Ok(()),
@@ -143,8 +142,8 @@ impl Copy<'_> {
                 },
                 Ok(source) => source,
             };
-            if self.once(pair, entry, &path, &source)? {
-                self.has(source.version.size);
+            let keeps = tries == TRIES && self.order.unsteady == Unsteady::Keep;
+            if self.once(pair, entry, (&path, &source), keeps)? {
                 return Ok(());
             }
         }
@@ -153,13 +152,13 @@ impl Copy<'_> {
             .failed(Operation::Copy, &path, Failure::Unsteady))
     }
 
-    /// Copies a file, and returns whether it was the same meanwhile. If not, the copy is removed.
+    /// Copies a file, and returns whether the copy stays: if the file was the same meanwhile, or else by `keeps`.
     fn once(
         &mut self,
         pair: &Pair<'_>,
         entry: &Entry,
-        path: &SharePath,
-        source: &Source,
+        (path, source): (&SharePath, &Source),
+        keeps: bool,
     ) -> Result<bool> {
         let target = self.place(&pair.target.path, entry)?;
         let mut made = self.make(pair, &[&target])?;
@@ -170,14 +169,28 @@ impl Copy<'_> {
         self.target.run(at, |c| c.flush(&file))?;
         let at = (Operation::Read, path, self.by());
         let is_unchanged = self.source.run(at, |c| c.is_unchanged(source))?;
-        match is_whole && is_unchanged {
-            true => self.finish(&[(file, source.version.basic)])?,
-            false => {
-                self.expect_target(pair)?;
-                self.target.discard(file, self.by())?;
-            }
+        let is_steady = is_whole && is_unchanged;
+        if !is_steady && !keeps {
+            self.expect_target(pair)?;
+            self.target.discard(file, self.by())?;
+            return Ok(false);
         }
-        Ok(is_whole && is_unchanged)
+        let Version { mut size, basic } = source.version;
+        self.finish(&[(file, basic)])?;
+        if !is_steady {
+            // It may be shorter or longer than the file was.
+            let at = (Operation::Stat, &target, self.by());
+            let paths = [target.clone()];
+            size = self.target.run(at, |c| {
+                let found = c.find_each(&paths)?.pop().ok_or(Failure::Ended)?;
+                Ok(found?.version.size)
+            })?;
+        }
+        self.has(&CopiedEntry {
+            is_steady,
+            ..whole(&target, size, basic)
+        })?;
+        Ok(true)
     }
 
     /// Copies the bytes, from the first one on. Returns whether these were as many as the file had.
@@ -230,12 +243,6 @@ impl Copy<'_> {
         self.look_at_space()
     }
 
-    /// Counts a file that the copy has.
-    fn has(&mut self, size: u64) {
-        self.progress.entries += 1;
-        self.progress.bytes = self.progress.bytes.saturating_add(size);
-    }
-
     /// Makes files, and looks then if they are in the copy: a link may be in their folder's place. Behind that they stay
     /// empty, and are not removed, since a server may remove by path.
     fn make(&mut self, pair: &Pair<'_>, paths: &[&SharePath]) -> Result<Vec<OpenFile>> {
@@ -253,6 +260,16 @@ impl Copy<'_> {
     pub(super) fn expect_source(&mut self, pair: &Pair<'_>) -> Result<()> {
         let at = (Operation::Read, &pair.source.path, self.by());
         self.source.run(at, |c| c.expect_folder(pair.source))
+    }
+}
+
+fn whole(path: &SharePath, size: u64, basic: Basic) -> CopiedEntry<'_> {
+    CopiedEntry {
+        path,
+        kind: Kind::File,
+        size,
+        basic,
+        is_steady: true,
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::{Name, SharePath};
 use crate::share::{
-    Basic, Entry, FileId, Folder, Kind, OpenFile, Present, RemoteShare, Share, Space, Wanted, Watch,
+    Basic, Entry, FileId, Folder, Kind, OpenFile, Present, RemoteShare, Share, Space, Wanted,
 };
 use crate::walk::{Limits, remove_content};
 
@@ -35,7 +35,7 @@ use crate::walk::{Limits, remove_content};
 /// | `SameName`, `Name` | names in the source that the server may take for one, or that cannot be used; nothing is written then |
 /// | `Exists` | a name in the copy that the server takes for another, or an entry that someone else made there meanwhile |
 /// | `Changed` | `source` or `target` has another id, or an entry was replaced meanwhile |
-/// | `Unsteady` | a file changed during each of three copies of it; the source got more than twice its entries |
+/// | `Unsteady` | a file changed during each of three copies of it, see `unsteady`; the source got more than twice its entries |
 /// | `NotFound` | `source` or `target` is gone. An entry of the source that vanishes meanwhile is no failure |
 /// | `Denied`, `InUse`, `Full` | the server's answer for the entry |
 /// | `Limit` | folders within folders, see `depth` |
@@ -59,6 +59,48 @@ pub struct CopyOrder {
     pub depth: u64,
     /// For each exchange with the server, of 16 MiB at most.
     pub patience: Duration,
+    pub unsteady: Unsteady,
+}
+
+/// What becomes of a file that changed during each of three copies of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsteady {
+    /// The copy fails.
+    Refuse,
+    /// The third copy of it stays: it may be of several moments. The watch is told.
+    Keep,
+}
+
+/// An entry that the copy has by now, as the next call would find it whole: its content is flushed, and its times are set.
+/// A folder comes after all that it has, and the copied folder itself never.
+#[derive(Clone, Copy, Debug)]
+pub struct CopiedEntry<'a> {
+    /// In the copy, from the share's own folder down.
+    pub path: &'a SharePath,
+    /// A file or a folder.
+    pub kind: Kind,
+    /// In bytes, of a file.
+    pub size: u64,
+    pub basic: Basic,
+    /// Whether it was the same before and after it was copied.
+    pub is_steady: bool,
+}
+
+/// What a copy calls as it proceeds; `Break` stops it.
+pub trait Watch {
+    fn see(&mut self, progress: &CopyProgress) -> ControlFlow<()>;
+
+    /// An entry is whole. One that the source got under a name that it had before may come twice, at last as it is.
+    fn whole(&mut self, entry: &CopiedEntry<'_>) -> ControlFlow<()> {
+        let _ = entry;
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(&CopyProgress) -> ControlFlow<()>> Watch for F {
+    fn see(&mut self, progress: &CopyProgress) -> ControlFlow<()> {
+        self(progress)
+    }
 }
 
 /// How far a copy is. While the source is listed, the last two numbers grow and the others are 0.
@@ -103,7 +145,7 @@ struct Copy<'a> {
     source: RemoteShare,
     target: RemoteShare,
     order: &'a CopyOrder,
-    watch: &'a mut Watch<'a>,
+    watch: &'a mut dyn Watch,
     progress: CopyProgress,
     /// Written since the last look at the free space.
     stretch: u64,
@@ -122,7 +164,7 @@ struct Pair<'a> {
 pub(crate) fn copy<'a>(
     share: &RemoteShare,
     order: &'a CopyOrder,
-    watch: &'a mut Watch<'a>,
+    watch: &'a mut dyn Watch,
 ) -> Result<Copied> {
     let by = || Instant::now() + order.patience;
     let copy = Copy {
@@ -254,9 +296,23 @@ impl Copy<'_> {
             self.expect_target(pair)?;
             return self.target.discard(open, self.by());
         }
-        self.progress.entries += 1;
         self.finish(&[(open, entry.basic)])?;
+        self.has(&CopiedEntry {
+            path: &target.path,
+            kind: Kind::Folder,
+            size: 0,
+            basic: entry.basic,
+            is_steady: true,
+        })?;
         self.report()
+    }
+
+    /// Counts an entry that the copy has.
+    fn has(&mut self, entry: &CopiedEntry<'_>) -> Result<()> {
+        self.progress.entries += 1;
+        self.progress.bytes = self.progress.bytes.saturating_add(entry.size);
+        let seen = self.watch.whole(entry);
+        self.go_on(seen)
     }
 
     /// A tree may get deeper, while it is copied too.
@@ -413,7 +469,12 @@ impl Copy<'_> {
                 .source
                 .failed(Operation::Copy, source, Failure::Unsteady));
         }
-        match (self.watch)(&self.progress) {
+        let seen = self.watch.see(&self.progress);
+        self.go_on(seen)
+    }
+
+    fn go_on(&self, seen: ControlFlow<()>) -> Result<()> {
+        match seen {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => {
                 let target = &self.order.target;

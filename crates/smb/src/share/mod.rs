@@ -5,13 +5,12 @@ mod pages;
 mod remote;
 mod steps;
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 pub(crate) use self::copying::{Present, SMALL, Source, Version, Wanted};
 pub(crate) use self::pages::Folder;
 pub use self::remote::RemoteShare;
-use crate::copy::{Copied, CopyOrder, CopyProgress};
+use crate::copy::{Copied, CopyOrder, Watch};
 use crate::error::Result;
 use crate::name::{Name, SharePath};
 use crate::wire::create::Handle;
@@ -25,8 +24,8 @@ pub const LONGEST_FILE: u64 = 65_536;
 /// | operation | fails with, beside `NotFound`, `Denied` and what [ends a connection](crate::Failure::ends_connection) |
 /// |---|---|
 /// | `look`, `list` | `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used |
-/// | `make_folder`, `create` | `Exists`, `Full`; `Limit` for a content that is too long |
-/// | `read` | `Limit` for a file that is too long, `IsAFolder`, `Link` |
+/// | `make_folder`, `create`, `write_on` | `Exists`, `Full`; `Limit` for a content that is too long |
+/// | `read`, `read_on` | `Limit` for a file that is too long, `IsAFolder`, `Link` |
 /// | `place`, `take`, `rename` | `Denied` or `InUse` for what other clients have open; `Exists`, and `Changed` for another id |
 /// | `clear`, `remove`, `discard` | `NotEmpty`, `InUse`; `Changed` for another id, `clear` with `Denied` for a read-only file |
 /// | `lock`, `lock_beside` | `InUse` while another has the lock; `Exists` for a file with content, which stays |
@@ -74,6 +73,12 @@ pub trait Share {
 
     /// The content of a file of [`LONGEST_FILE`] bytes at most.
     fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>>;
+
+    /// Writes more of a file that was made and is open, from a place on, and flushes it to the server's disk.
+    fn write_on(&mut self, file: &OpenFile, at: u64, content: &[u8], by: Instant) -> Result<()>;
+
+    /// What a file of any length has from a place on, [`LONGEST_FILE`] bytes at most; nothing at its end.
+    fn read_on(&mut self, path: &SharePath, at: u64, by: Instant) -> Result<Vec<u8>>;
 
     /// Closes what is open, which ends a lock.
     fn close(&mut self, file: OpenFile, by: Instant) -> Result<()>;
@@ -131,11 +136,8 @@ pub trait Share {
     /// Copies the content of a folder of any share of this server into a folder of this one, over this connection.
     ///
     /// It has no deadline of its own: each exchange with the server has [`CopyOrder::patience`], and `watch` stops it.
-    fn copy(&mut self, order: &CopyOrder, watch: &mut Watch<'_>) -> Result<Copied>;
+    fn copy(&mut self, order: &CopyOrder, watch: &mut dyn Watch) -> Result<Copied>;
 }
-
-/// What a copy calls as it proceeds; `Break` stops it.
-pub type Watch<'a> = dyn FnMut(&CopyProgress) -> ControlFlow<()> + 'a;
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::copying::READ;
 use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOCK_BESIDE, LOOK, Opened, REMOVE};
-use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Space, Watch};
+use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Space};
 use crate::connection::{Connection, Login};
-use crate::copy::{self, Copied, CopyOrder};
+use crate::copy::{self, Copied, CopyOrder, Watch};
 use crate::error::{Error, Failure, Operation, Outcome, Result};
 use crate::name::{Name, SharePath};
 use crate::status;
@@ -106,6 +106,26 @@ impl RemoteShare {
             ..LOOK
         };
         self.run((Operation::MakeFolder, path, by), |c| c.identify(path, new))
+    }
+
+    /// The size of a file, and what it has from a place on.
+    fn part(&mut self, path: &SharePath, at: u64, by: Instant) -> Result<(u64, Vec<u8>)> {
+        self.run((Operation::Read, path, by), |c| {
+            let (opened, answers) = c.once(path, READ, &[file::read(&LAST, at, PAYLOAD)])?;
+            match steps::kind(opened.basic.attributes) {
+                Kind::Link => return Err(Failure::Link),
+                Kind::Folder => return Err(Failure::IsAFolder),
+                Kind::File => {}
+            }
+            let answer = answers.first().ok_or(Failure::Ended)?;
+            if answer.0.status == status::END_OF_FILE {
+                return Ok((opened.size, Vec::new()));
+            }
+            c.expect_success(answer)?;
+            let data = file::read_answer(&answer.1, PAYLOAD).map(<[u8]>::to_vec);
+            let data = data.ok_or_else(|| c.malformed("answer with data"))?;
+            Ok((opened.size, data))
+        })
     }
 
     /// What looks at some folders found.
@@ -217,24 +237,26 @@ impl Share for RemoteShare {
     }
 
     fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
-        self.run((Operation::Read, path, by), |c| {
-            let (opened, answers) = c.once(path, READ, &[file::read(&LAST, 0, PAYLOAD)])?;
-            match steps::kind(opened.basic.attributes) {
-                Kind::Link => return Err(Failure::Link),
-                Kind::Folder => return Err(Failure::IsAFolder),
-                Kind::File if opened.size > LONGEST_FILE => {
-                    return Err(Failure::Limit(LONGEST_FILE));
-                }
-                Kind::File => {}
-            }
-            let answer = answers.first().ok_or(Failure::Ended)?;
-            if answer.0.status == status::END_OF_FILE {
-                return Ok(Vec::new());
-            }
-            c.expect_success(answer)?;
-            let data = file::read_answer(&answer.1, PAYLOAD).map(<[u8]>::to_vec);
-            data.ok_or_else(|| c.malformed("answer with data"))
+        let (size, content) = self.part(path, 0, by)?;
+        match size > LONGEST_FILE {
+            true => Err(self.failed(Operation::Read, path, Failure::Limit(LONGEST_FILE))),
+            false => Ok(content),
+        }
+    }
+
+    fn write_on(&mut self, file: &OpenFile, at: u64, content: &[u8], by: Instant) -> Result<()> {
+        let pieces: Vec<_> = content
+            .chunks(PAYLOAD as usize)
+            .map(<[u8]>::to_vec)
+            .collect();
+        self.run((Operation::Create, &file.path, by), |c| {
+            c.write_next(file, at, &pieces)?;
+            c.flush(file)
         })
+    }
+
+    fn read_on(&mut self, path: &SharePath, at: u64, by: Instant) -> Result<Vec<u8>> {
+        Ok(self.part(path, at, by)?.1)
     }
 
     fn close(&mut self, file: OpenFile, by: Instant) -> Result<()> {
@@ -317,7 +339,7 @@ impl Share for RemoteShare {
         Ok(Box::new(self.another(share, by)?))
     }
 
-    fn copy(&mut self, order: &CopyOrder, watch: &mut Watch<'_>) -> Result<Copied> {
+    fn copy(&mut self, order: &CopyOrder, watch: &mut dyn Watch) -> Result<Copied> {
         copy::copy(self, order, watch)
     }
 }

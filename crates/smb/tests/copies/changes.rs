@@ -1,9 +1,10 @@
 use std::fs;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use wincsi_smb::Failure;
+use wincsi_smb::{CopiedEntry, CopyOrder, CopyProgress, Failure, Share, Unsteady, Watch};
 
-use crate::fixture::{Fixture, content, copy, once, rewrite, write};
+use crate::fixture::{Fixture, content, copy, once, order, rewrite, write};
 use crate::proxy::{From, unchanged};
 
 /// Sizes, and whether the server copies. The last of each kind takes several requests.
@@ -69,6 +70,62 @@ fn a_large_file_that_never_rests_is_named() {
         assert_eq!(unsteady.failure, Failure::Unsteady, "{size}");
         assert!(unsteady.object.ends_with(r"\v\f"), "{unsteady}");
         assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
+    }
+}
+
+/// The paths of entries, by whether they were steady, and their sizes.
+#[derive(Default)]
+struct Seen(Vec<(String, bool, u64)>);
+
+impl Watch for Seen {
+    fn see(&mut self, _: &CopyProgress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn whole(&mut self, entry: &CopiedEntry<'_>) -> ControlFlow<()> {
+        let path = entry.path.to_string();
+        self.0.push((path, entry.is_steady, entry.size));
+        ControlFlow::Continue(())
+    }
+}
+
+/// It shrinks and grows at each request: its third copy stays, and the watch is told its size.
+#[test]
+fn a_file_that_never_rests_is_kept_and_told() {
+    for (size, has_copies) in &CASES[1..] {
+        let fixture = Fixture::new("");
+        fixture.folder("d");
+        fixture.file("d/rests", 70_000);
+        let file = fixture.file("f", *size);
+        // Neither is small: those are read in one message.
+        let versions = [size - 1, size - 2_000].map(|size| content("f", size, 0));
+        let mut version = 0;
+        let attack = move |from, n, message: &[u8]| {
+            if from == From::Server && n > 8 {
+                version += 1;
+                rewrite(&file, &versions[usize::from(version % 2)], version);
+            }
+            unchanged(message)
+        };
+        let mut share = fixture.attacked(Box::new(attack));
+        if !has_copies {
+            share.without_server_copies();
+        }
+        let order = CopyOrder {
+            unsteady: Unsteady::Keep,
+            ..order(&mut share).unwrap()
+        };
+        let mut seen = Seen::default();
+        share.copy(&order, &mut seen).unwrap();
+        seen.0.sort();
+        let copied = fs::metadata(fixture.target().join("f")).unwrap().len();
+        let expected = [
+            (r"\copies\c\d", true, 0),
+            (r"\copies\c\d\rests", true, 70_000),
+            (r"\copies\c\f", false, copied),
+        ];
+        let expected = expected.map(|(path, is_steady, size)| (path.to_owned(), is_steady, size));
+        assert_eq!(seen.0, expected, "{size} {has_copies}");
     }
 }
 

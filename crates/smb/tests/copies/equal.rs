@@ -241,7 +241,8 @@ fn an_order_that_fits_no_folder_is_refused() {
         (with(&|o| o.source_id = id), changed(right.source_id)),
         (with(&|o| o.target_id = id), changed(right.target_id)),
     ] {
-        let refused = failure(share.copy(&order, &mut |_| ControlFlow::Continue(())));
+        let refused =
+            failure(share.copy(&order, &mut |_: &CopyProgress| ControlFlow::Continue(())));
         assert_eq!(refused, expected);
         assert_eq!(fs::read_dir(fixture.target()).unwrap().count(), 0);
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use wincsi_smb::{Basic, Copied, CopyOrder, CopyProgress, Error, Failure, Kind, Name};
-use wincsi_smb::{Privacy, RemoteShare, Share, SharePath};
+use wincsi_smb::{Privacy, RemoteShare, Share, SharePath, Unsteady};
 
 use crate::proxy::{Attack, From, Instead, between, one, unchanged};
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -186,6 +186,7 @@ pub(crate) fn order(share: &mut RemoteShare) -> wincsi_smb::Result<CopyOrder> {
         target,
         depth: 20,
         patience: Duration::from_secs(30),
+        unsteady: Unsteady::Refuse,
     })
 }
 

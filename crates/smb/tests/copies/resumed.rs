@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use wincsi_smb::{CopyOrder, Failure, Share};
+use wincsi_smb::{CopyOrder, CopyProgress, Failure, Share};
 
 use crate::fixture::{Fixture, at, copy, cut, failure, once, order, write};
 use crate::proxy::{From, Instead, unchanged};
@@ -123,7 +123,7 @@ fn a_server_that_falls_silent_ends_the_copy() {
         patience,
         ..order(&mut share).unwrap()
     };
-    let late = share.copy(&order, &mut |_| ControlFlow::Continue(()));
+    let late = share.copy(&order, &mut |_: &CopyProgress| ControlFlow::Continue(()));
     assert_eq!(failure(late), Failure::TimedOut);
     copy(&mut fixture.open()).unwrap();
     fixture.assert_equal("repeated");

@@ -94,6 +94,31 @@ fn files_have_the_bytes_that_were_written() {
 }
 
 #[test]
+fn a_long_file_is_written_and_read_in_parts() {
+    let samba = Samba::start();
+    for (name, privacy) in WAYS {
+        let mut share = samba.open(name, privacy);
+        // More than is written in one exchange.
+        let parts: Vec<u8> = (0_u64..1_200_000)
+            .map(|n| (n / 7).to_le_bytes()[0])
+            .collect();
+        let file = share.create(&at("f"), &parts[..3], soon()).unwrap();
+        share.write_on(&file, 3, &parts[3..], soon()).unwrap();
+        share.close(file, soon()).unwrap();
+        let mut read = Vec::new();
+        loop {
+            let part = share.read_on(&at("f"), u64::try_from(read.len()).unwrap(), soon());
+            match part.unwrap() {
+                part if part.is_empty() => break,
+                part => read.extend(part),
+            }
+        }
+        assert!(read == parts);
+        share.clear(&at("f"), soon()).unwrap();
+    }
+}
+
+#[test]
 fn names_are_those_that_the_server_has() {
     let samba = Samba::start();
     let mut share = samba.open("encrypted", Privacy::Required);
