@@ -53,8 +53,10 @@ impl Share {
             Ok(())
         };
         expect("", &[&[".wincsi"], volumes].concat())?;
-        // It stays once there was a clone; one with something in it is not removed here.
-        let _ = fs::remove_dir(root.join(".wincsi/clones"));
+        // They stay once there was a copy; one with something in it is not removed here.
+        for folder in [".wincsi/clones", ".wincsi/snapshots"] {
+            let _ = fs::remove_dir(root.join(folder));
+        }
         expect(".wincsi", &["deleted"])?;
         expect(".wincsi/deleted", &[])?;
         volumes

@@ -6,6 +6,7 @@ mod create;
 mod delete;
 mod left;
 mod others;
+mod snapshots;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,8 +17,8 @@ use smb::{Login, Privacy, Server};
 use transport::Status;
 use wire::Rpc;
 use wire::csi::v1::controller::{
-    ControllerExpandVolume, ControllerGetCapabilities, CreateVolume, DeleteVolume,
-    ValidateVolumeCapabilities,
+    ControllerExpandVolume, ControllerGetCapabilities, CreateSnapshot, CreateVolume,
+    DeleteSnapshot, DeleteVolume, ListSnapshots, ValidateVolumeCapabilities,
 };
 
 use self::connections::{Connections, Idle};
@@ -59,6 +60,9 @@ impl Controller {
         router.on::<ControllerGetCapabilities>(|_| Ok(others::capabilities()));
         self.on::<CreateVolume>(router, Self::create);
         self.on::<DeleteVolume>(router, Self::delete);
+        self.on::<CreateSnapshot>(router, Self::create_snapshot);
+        self.on::<DeleteSnapshot>(router, Self::delete_snapshot);
+        self.on::<ListSnapshots>(router, Self::list_snapshots);
         self.on::<ControllerExpandVolume>(router, Self::expand);
         self.on::<ValidateVolumeCapabilities>(router, Self::validate);
     }

@@ -4,6 +4,7 @@ pub(crate) mod class;
 mod handle;
 pub(crate) mod place;
 pub(crate) mod secret;
+pub(crate) mod snapshot;
 
 use driver::kinds::share::attributes::{self, SourceError};
 use driver::record::HandleError;
@@ -15,6 +16,7 @@ pub use self::class::Class;
 pub use self::handle::Handle;
 pub use self::place::Place;
 pub use self::secret::Secret;
+pub use self::snapshot::SnapshotId;
 
 /// Why a request is refused. No value of a Secret is kept.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +25,12 @@ pub enum RequestError {
     Missing(&'static str),
     #[error("block volumes do not exist on shares: the volume needs volumeMode Filesystem")]
     Block,
-    #[error("the content source is a snapshot, and only volumes are cloned")]
-    Snapshot,
+    #[error(
+        "the source {0:?} has no snapshots: only volumes of wincsi-controller that have a folder of their own have ({1})"
+    )]
+    NoSource(String, Box<Self>),
+    #[error("consistency is {0:?}, and has to be listed or strict")]
+    Consistency(String),
     #[error(
         "the source {0:?} is a share or a base folder, of which no clone is made: name a volume with a folder of its own"
     )]
@@ -45,6 +51,10 @@ pub enum RequestError {
         "{0} needs a Secret with the keys username and password, by csi.storage.k8s.io/provisioner-secret-name of the class"
     )]
     NoSecret(&'static str),
+    #[error(
+        "snapshots need a Secret with the keys username and password, by {0} of the VolumeSnapshotClass"
+    )]
+    NoSnapshotSecret(&'static str),
     #[error("{template} in subDir needs {key}: run csi-provisioner with --extra-create-metadata")]
     Metadata {
         template: &'static str,
@@ -65,7 +75,7 @@ pub enum RequestError {
     Folder(#[from] FolderError),
     #[error("source or subDir has the folder .wincsi, which holds the records of volumes")]
     Records,
-    #[error("the volume's name has a separator")]
+    #[error("the name has a separator")]
     Separator,
     #[error("the volume's handle is refused: {0}")]
     Handle(#[from] HandleError),
@@ -90,7 +100,7 @@ pub enum RequestError {
         "the mount options have seal, and the Secret's key mountOptions has not: a delete has those of the Secret alone, and would not be encrypted"
     )]
     Seal,
-    #[error("a size is negative")]
+    #[error("a size or number is negative")]
     Negative,
 }
 

@@ -5,20 +5,25 @@ use crate::volumes::{Figures, Reason};
 pub(super) fn render(figures: &Figures, page: &mut Exposition) {
     page.gauge(
         "wincsi_controller_clones_running",
-        "Clones that are being made.",
+        "Clones, snapshots and restores that are being made.",
         figures.running(),
     );
     page.counter(
         "wincsi_controller_clone_bytes_total",
-        "Bytes that clones wrote.",
+        "Bytes that they wrote.",
         figures.bytes(),
     );
     let name = "wincsi_controller_clone_failures_total";
-    let help = "Clones that ended before they were whole, by reasons.";
+    let help = "Those that ended before they were whole, by reasons.";
     page.family(name, help, Kind::Counter);
     for (reason, text) in Reason::ALL {
         page.sample(name, &[("reason", text)], figures.failed(reason));
     }
+    page.counter(
+        "wincsi_controller_snapshot_files_changed_total",
+        "Files that changed while snapshots copied them.",
+        figures.changed(),
+    );
 }
 
 #[cfg(test)]

@@ -16,8 +16,10 @@ use wire::csi::v1::{
 use super::delete::Target;
 use super::{Controller, base};
 use crate::code;
-use crate::requests::{Class, Handle, Place, RequestError, Secret, class, place, secret};
-use crate::volumes::{Create, Created, Folder, FolderError, Source};
+use crate::requests::{
+    Class, Handle, Place, RequestError, Secret, SnapshotId, class, place, secret,
+};
+use crate::volumes::{Create, Created, Folder, FolderError, Origin, Source};
 
 /// A volume of a request: its handle and context, and what is to be made for it.
 struct Wanted<'a> {
@@ -25,9 +27,15 @@ struct Wanted<'a> {
     secret: Option<Secret>,
     options: MountOptions,
     name: Name,
-    /// The handle of the volume that it is a copy of.
-    source: Option<&'a str>,
+    source: Option<Content<'a>>,
     request: &'a CreateVolumeRequest,
+}
+
+/// What a volume is a copy of, by its handle or id.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    Volume(&'a str),
+    Snapshot(&'a str),
 }
 
 impl Controller {
@@ -119,27 +127,20 @@ impl<'a> Wanted<'a> {
         Ok(())
     }
 
-    /// The volume to clone: on the class's server, as its password goes to no other.
+    /// What is copied: on the class's server, as its password goes to no other.
     fn source(&self, place: &Place, secret: &Secret) -> Result<Option<Source>, Status> {
-        let Some(id) = self.source else {
+        let Some(content) = self.source else {
             return Ok(None);
         };
-        let target = Target::read(id).map_err(|why| match why {
-            RequestError::Folder(FolderError::Empty) => RequestError::WholeShare(id.into()).into(),
-            why => {
-                let text = format!("there is no source {id:?}: {why}");
-                Status::new(Code::NotFound, hidden::shown(&text))
-            }
-        })?;
-        let (source_host, host) = (target.place.host.clone(), place.host.clone());
+        let (id, source, origin) = content.read()?;
+        let (source_host, host) = (source.host.clone(), place.host.clone());
         if !source_host.eq_ignore_ascii_case(&host) {
             return Err(RequestError::OtherServer { source_host, host }.into());
         }
         Ok(Some(Source {
             id: id.to_owned(),
-            base: base(&target.place, secret),
-            name: target.name,
-            folder: target.folder,
+            base: base(&source, secret),
+            origin,
         }))
     }
 
@@ -164,13 +165,41 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn content_source(request: &CreateVolumeRequest) -> Result<Option<&str>, RequestError> {
+impl<'a> Content<'a> {
+    fn read(self) -> Result<(&'a str, Place, Origin), Status> {
+        let (id, read) = match self {
+            Self::Volume(id) => (
+                id,
+                Target::read(id).map(|target| {
+                    let (name, folder) = (target.name, target.folder);
+                    (target.place, Origin::Volume { name, folder })
+                }),
+            ),
+            Self::Snapshot(id) => (
+                id,
+                SnapshotId::read(id).map(|read| (read.place, Origin::Snapshot(read.name))),
+            ),
+        };
+        let (place, origin) = read.map_err(|why| match why {
+            RequestError::Folder(FolderError::Empty) => RequestError::WholeShare(id.into()).into(),
+            why => {
+                let text = format!("there is no source {id:?}: {why}");
+                Status::new(Code::NotFound, hidden::shown(&text))
+            }
+        })?;
+        Ok((id, place, origin))
+    }
+}
+
+fn content_source(request: &CreateVolumeRequest) -> Result<Option<Content<'_>>, RequestError> {
     let Some(source) = &request.volume_content_source else {
         return Ok(None);
     };
     match &source.r#type {
-        Some(ContentSource::Volume(volume)) => Ok(Some(&volume.volume_id)),
-        Some(ContentSource::Snapshot(_)) => Err(RequestError::Snapshot),
+        Some(ContentSource::Volume(volume)) => Ok(Some(Content::Volume(&volume.volume_id))),
+        Some(ContentSource::Snapshot(snapshot)) => {
+            Ok(Some(Content::Snapshot(&snapshot.snapshot_id)))
+        }
         None => Err(RequestError::Missing("volume of the content source")),
     }
 }

@@ -63,6 +63,7 @@ pub(super) struct Target {
     pub(super) place: Place,
     pub(super) folder: Folder,
     pub(super) name: Option<Name>,
+    pub(super) source: String,
     policy: Policy,
     /// Whether it has no third field, and one folder with the UUID of csi-provisioner's names.
     is_named_by_provisioner: bool,
@@ -84,6 +85,7 @@ impl Target {
             folder,
             name,
             policy: handle.policy(),
+            source: handle.source,
             is_named_by_provisioner: is_alone && ends_in_uuid(&handle.folder),
             place,
         })

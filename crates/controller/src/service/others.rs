@@ -17,10 +17,12 @@ use super::{Controller, base};
 use crate::requests::{Handle, Place, RequestError, Secret};
 use crate::volumes::Folder;
 
-/// No snapshots; nothing lists volumes or capacity, whose requests have no Secret.
-const OPERATIONS: [Operation; 4] = [
+/// Nothing lists volumes or capacity, whose requests have no Secret.
+const OPERATIONS: [Operation; 6] = [
     Operation::CreateDeleteVolume,
     Operation::CloneVolume,
+    Operation::CreateDeleteSnapshot,
+    Operation::ListSnapshots,
     Operation::ExpandVolume,
     Operation::SingleNodeMultiWriter,
 ];

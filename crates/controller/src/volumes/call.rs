@@ -42,10 +42,11 @@ pub(super) struct Call<'a> {
     /// The ids of the folders from the share's own to the base folder.
     pub(super) ids: Vec<FileId>,
     pub(super) base_id: FileId,
-    /// The base's `.wincsi`, and where in it deleted folders go, and copies are made.
+    /// The base's `.wincsi`, and where in it deleted folders go, copies are made, and snapshots stay.
     pub(super) records: SharePath,
     pub(super) deleted: SharePath,
     pub(super) clones: SharePath,
+    pub(super) snapshots: SharePath,
     /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
     pub(super) record_ids: Vec<FileId>,
     /// The base's `.wincsi`, if this call made it.
@@ -62,7 +63,7 @@ pub(super) struct Call<'a> {
     pub(super) is_unsure: bool,
 }
 
-/// Where the files of a volume are.
+/// Where the files of a volume or snapshot are.
 pub(super) struct Files {
     pub(super) key: String,
     /// The record's file, as no two are named.
@@ -74,8 +75,10 @@ pub(super) struct Files {
     pub(super) lock: SharePath,
     /// Where its folder goes when it is deleted.
     pub(super) moved: SharePath,
-    /// Where its folder is until it is whole, if it is a clone.
+    /// Where its folder is until it is whole, if it is a copy.
     pub(super) copy: SharePath,
+    /// Of a snapshot.
+    pub(super) manifest: Option<SharePath>,
 }
 
 impl<'a> Call<'a> {
@@ -104,6 +107,7 @@ impl<'a> Call<'a> {
             base_id: FileId(0),
             deleted: base.below(&records, "deleted")?,
             clones: base.below(&records, "clones")?,
+            snapshots: base.below(&records, "snapshots")?,
             records,
             record_ids: Vec::new(),
             made_records: None,
@@ -126,6 +130,22 @@ impl<'a> Call<'a> {
         Ok(call)
     }
 
+    /// Works on a volume or snapshot under its lock, in the base's `.wincsi`.
+    pub(super) fn in_records<T>(
+        &mut self,
+        lock: &SharePath,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.record_ids.is_empty() {
+            self.make_records()?;
+        }
+        let done = self.locked(lock, work);
+        if done.is_err() {
+            self.unmake_records();
+        }
+        done
+    }
+
     pub(super) fn locked<T>(
         &mut self,
         path: &SharePath,
@@ -133,7 +153,7 @@ impl<'a> Call<'a> {
     ) -> Result<T, Error> {
         let lock = match self.share.lock(path, self.by) {
             Err(error) if error.failure == Failure::InUse => {
-                let more = "one whose machine vanished, or a clone of this volume";
+                let more = "one whose machine vanished, or a copy of it";
                 return Err(self.is_locked(path, more));
             }
             lock => lock?,
@@ -190,27 +210,56 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn files(&self, volume: &Name) -> Result<Files, Error> {
-        let key = names::key(volume);
-        let file = |suffix| self.base.below(&self.records, &format!("{key}.{suffix}"));
+        self.files_named(names::key(volume), ["volume", "new", "lock"], "")
+    }
+
+    /// Those of a snapshot, which may have a volume's name.
+    pub(super) fn snapshot_files(&self, snapshot: &Name) -> Result<Files, Error> {
+        self.snapshot_files_by(&names::key(snapshot))
+    }
+
+    pub(super) fn snapshot_files_by(&self, key: &str) -> Result<Files, Error> {
+        let manifest = self
+            .base
+            .below(&self.snapshots, &format!("{key}.manifest"))?;
+        let suffixes = ["snapshot", "snapshot-new", "snapshot-lock"];
         Ok(Files {
-            own: self.base.key_of(&file("volume")?),
-            record: file("volume")?,
-            aside: file("new")?,
-            lock: file("lock")?,
-            moved: self.base.below(&self.deleted, &key)?,
-            copy: self.base.below(&self.clones, &key)?,
+            manifest: Some(manifest),
+            ..self.files_named(key.to_owned(), suffixes, ".snapshot")?
+        })
+    }
+
+    fn files_named(
+        &self,
+        key: String,
+        [record, aside, lock]: [&str; 3],
+        folder: &str,
+    ) -> Result<Files, Error> {
+        let file = |suffix| self.base.below(&self.records, &format!("{key}.{suffix}"));
+        let folder = format!("{key}{folder}");
+        Ok(Files {
+            own: self.base.key_of(&file(record)?),
+            record: file(record)?,
+            aside: file(aside)?,
+            lock: file(lock)?,
+            moved: self.base.below(&self.deleted, &folder)?,
+            copy: self.base.below(&self.clones, &folder)?,
+            manifest: None,
             key,
         })
     }
 
-    /// The record of a volume, which this call has locked.
+    /// The record of a volume or snapshot, which this call has locked.
     pub(super) fn read(&mut self, files: &Files) -> Result<Option<Record>, Error> {
         let bytes = match self.share.read(&files.record, self.by) {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
         self.has_own = true;
-        let record = Record::parse(&bytes, &files.key);
+        let record = match files.manifest {
+            Some(_) => Record::parse_snapshot(&bytes, &files.key),
+            None => Record::parse(&bytes, &files.key),
+        };
         let record = record.map_err(|error| self.base.blocked(&files.record, error))?;
         Ok(Some(record))
     }
@@ -240,7 +289,9 @@ impl<'a> Call<'a> {
         let placed = self.share.place(file, to, self.by);
         if let Ok(changed) = placed {
             self.now = changed;
-            self.learn(files, record, (id, changed, size));
+            if files.manifest.is_none() {
+                self.learn(files, record, (id, changed, size));
+            }
         }
         let mut placed = placed.map(drop);
         // Some other status, as Samba has for a rename that would wait for another client.
@@ -276,6 +327,24 @@ impl<'a> Call<'a> {
         if let Some((file, ..)) = self.aside.take() {
             self.is_clean &= self.share.discard(file, self.by).is_ok();
         }
+    }
+
+    /// Finds or makes folders in `.wincsi`, each in the one before it. Returns the last one's id.
+    pub(super) fn make_in_records(&mut self, paths: &[&SharePath]) -> Result<FileId, Error> {
+        let (mut id, records) = (self.base_id, self.records.clone());
+        for path in std::iter::once(&records).chain(paths.iter().copied()) {
+            if self.folder_in(path, id)? == End::Missing {
+                match self.share.make_folder(path, self.by) {
+                    Err(error) if error.failure != Failure::Exists => return Err(error.into()),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            let End::Folder(inner) = self.folder_in(path, id)? else {
+                return Err(self.base.blocked(path, "it is no folder"));
+            };
+            id = inner;
+        }
+        Ok(id)
     }
 
     /// The folder at a path in `.wincsi`, of which each part is looked at.

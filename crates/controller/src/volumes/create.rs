@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smb::{Failure, FileId, SharePath};
 
 use super::call::{Call, Files};
-use super::names::{fold, text};
+use super::names::fold;
 use super::place::{End, Found, Place};
 use super::record::{Held, Record, State};
 use super::records::Known;
@@ -30,15 +30,8 @@ pub(super) fn create(call: &mut Call<'_>, volume: &Create) -> Result<Created, Er
         is_first: false,
         made: None,
     };
-    if call.record_ids.is_empty() {
-        call.make_records()?;
-    }
     let lock = making.files.lock.clone();
-    let made = call.locked(&lock, |call| making.run(call));
-    if made.is_err() {
-        call.unmake_records();
-    }
-    made
+    call.in_records(&lock, |call| making.run(call))
 }
 
 impl Making<'_> {
@@ -47,7 +40,7 @@ impl Making<'_> {
         self.is_first = own.is_none();
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             check(self.volume, &record)?;
-            self.volumes.remember(self.volume);
+            self.volumes.remember(self.volume.label(), call.base);
             if let State::Ready(held) = &record.state
                 && call.has(self.volume.folder.path(), Some(FileId(held.id)))?
             {
@@ -67,7 +60,7 @@ impl Making<'_> {
         call.write_aside(&self.files, &intent)?;
         let found = call.decide(&self.files, &self.volume.folder, |call, known, found| {
             allow(call, self.volume, known, &found)?;
-            self.volumes.remember(self.volume);
+            self.volumes.remember(self.volume.label(), call.base);
             call.put(&self.files)?;
             Ok(found)
         })?;
@@ -102,19 +95,19 @@ impl Making<'_> {
             call.clear(&self.files.aside)
         };
         if remove().is_ok() {
-            self.volumes.forget(&self.volume.name);
+            self.volumes.forget(&self.volume.label());
         }
     }
 }
 
 /// Whether a repeated call asks for the same.
 pub(super) fn check(volume: &Create, record: &Record) -> Result<(), Error> {
-    let name = text(&volume.name);
+    let label = volume.label();
     if let Some(difference) = record.difference(volume) {
-        return Err(exists(&name, &difference));
+        return Err(exists(&label, &difference));
     }
     match record.state {
-        State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
+        State::Deleting(_) => Err(Error::Busy(format!("{label} is being deleted"))),
         State::Creating | State::Cloning(_) | State::Ready(_) | State::Left => Ok(()),
     }
 }

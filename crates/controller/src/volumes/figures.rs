@@ -1,4 +1,4 @@
-//! Which clones run, and what became of others: for metrics.
+//! Which copies run, clones, snapshots and restores, and what became of others: for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,11 +10,12 @@ use super::Error;
 pub struct Figures {
     running: AtomicU64,
     bytes: AtomicU64,
+    changed: AtomicU64,
     /// As in [`Reason::ALL`].
     failures: [AtomicU64; Reason::ALL.len()],
 }
 
-/// Why a clone failed.
+/// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Connection,
@@ -28,7 +29,7 @@ pub enum Reason {
     Space,
 }
 
-/// A clone that runs.
+/// A copy that runs.
 pub(super) struct Counted<'a>(&'a Figures);
 
 impl Reason {
@@ -51,12 +52,17 @@ impl Figures {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Written by all clones of this process.
+    /// Written by all copies of this process.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many clones failed for a reason.
+    /// How many files changed while snapshots copied them.
+    pub fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// How many copies failed for a reason.
     pub fn failed(&self, reason: Reason) -> u64 {
         self.failures(reason)
             .map(|it| it.load(Ordering::Relaxed))
@@ -71,6 +77,10 @@ impl Figures {
     pub(super) fn begin(&self) -> Counted<'_> {
         self.running.fetch_add(1, Ordering::Relaxed);
         Counted(self)
+    }
+
+    pub(super) fn add_changed(&self, files: u64) {
+        self.changed.fetch_add(files, Ordering::Relaxed);
     }
 
     pub(super) fn add(&self, bytes: u64) {

@@ -7,11 +7,13 @@ mod delete;
 mod error;
 mod figures;
 mod leftovers;
+mod manifest;
 mod names;
 mod place;
 mod record;
 mod records;
 mod running;
+mod snapshots;
 mod source;
 mod watch;
 
@@ -25,12 +27,15 @@ use serde::{Deserialize, Serialize};
 use smb::{FileId, Listing, Name, Server, Share, SharePath};
 
 use self::call::Call;
+use self::clones::Target;
 pub use self::error::Error;
 pub use self::figures::{Figures, Reason};
 pub use self::names::{Folder, FolderError};
 use self::place::End;
+use self::record::Record;
 use self::records::Seen;
 use self::running::{Done, Turn, Turns, Work, lock};
+pub use self::snapshots::{Asked, Consistency, Snapshot, Take, WholeSnapshot};
 
 /// Folders lie deep in folders. What is not used takes no memory.
 const STACK: usize = 8 * 1024 * 1024;
@@ -43,9 +48,9 @@ pub struct Volumes {
     seen: Seen,
     /// Folders that are no links, by path and id.
     proven: Mutex<HashSet<(String, FileId)>>,
-    /// The base folders of volumes that this process began, until they are deleted.
+    /// The base folders of what this process began, by labels, until it is deleted.
     begun: Mutex<HashMap<String, String>>,
-    /// What was free, in bytes, before clones that were given up for too little space, by their names.
+    /// What was free, in bytes, before copies that were given up for too little space, by their labels.
     starved: Mutex<HashMap<String, u64>>,
     /// Base folders whose leftovers are in the log.
     noticed: Mutex<HashSet<String>>,
@@ -83,19 +88,27 @@ pub struct Create {
     pub size: u64,
     /// What a repeated call must have too. No secrets: a record on the share keeps them.
     pub parameters: BTreeMap<String, String>,
-    /// The volume that it is a copy of.
+    /// What it is a copy of.
     pub source: Option<Source>,
 }
 
-/// A volume to clone, as its handle has it.
+/// A volume or snapshot to copy, as its handle or id has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The handle, which a repeated call must have too.
+    /// The handle or id, which a repeated call must have too.
     pub id: String,
-    /// As for a [`Delete`].
-    pub name: Option<Name>,
     pub base: Base,
-    pub folder: Folder,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Volume {
+        /// As for a [`Delete`].
+        name: Option<Name>,
+        folder: Folder,
+    },
+    Snapshot(Name),
 }
 
 /// A volume to delete, as its handle has it.
@@ -186,16 +199,14 @@ impl Volumes {
         volume: Delete,
         by: Instant,
     ) -> Result<Deleted, Error> {
-        let name = volume.title();
-        let (job, turn) = self.running.begin(&name, &Work::Delete(volume.clone()))?;
-        let volumes = Arc::clone(self);
-        start("delete", turn, move || {
+        let (name, work) = (volume.title(), Work::Delete(volume.clone()));
+        let done = self.outlast((&name, &work), by, move |volumes| {
             let deleted = volumes.run_delete(&*connector, &volume, by);
             deleted.map(Done::Deleted)
         })?;
-        match job.wait(&name, by)? {
+        match done {
             Done::Deleted(deleted) => Ok(deleted),
-            Done::Cloned => Err(Error::Busy(format!("{name} was cloned just now"))),
+            _ => Err(another(&name)),
         }
     }
 
@@ -208,13 +219,78 @@ impl Volumes {
         by: Instant,
     ) -> Result<(), Error> {
         let name = self.expect_base(&volume)?;
-        let (job, turn) = self.running.begin(&name, &Work::Clone(volume.clone()))?;
-        let volumes = Arc::clone(self);
-        start("clone", turn, move || {
-            let cloned = volumes.run_clone(&*connector, (&volume, &source), by);
-            cloned.map(|()| Done::Cloned)
+        let work = Work::Clone(volume.clone());
+        let done = self.outlast((&name, &work), by, move |volumes| {
+            let over = (&*connector, &volume.base, by);
+            volumes.run_copy(over, Target::Volume(&volume), &source)?;
+            Ok(Done::Cloned)
+        });
+        done.map(drop)
+    }
+
+    /// Takes a snapshot, or finds that it is taken. What may outlast the call goes on: the same call waits for it. A
+    /// failure after which a repeated call cannot go on leaves nothing of it.
+    pub fn take_snapshot(
+        self: &Arc<Self>,
+        connector: Arc<dyn Connector>,
+        take: Take,
+        by: Instant,
+    ) -> Result<WholeSnapshot, Error> {
+        let snapshot = &take.snapshot;
+        let name = self.expect_begun(&snapshot.base, &snapshot.label())?;
+        let work = Work::Take(take.clone());
+        let done = self.outlast((&name, &work), by, move |volumes| {
+            let over = (&*connector, &take.snapshot.base, by);
+            let record = volumes.run_copy(over, Target::Snapshot(&take), &take.source())?;
+            Ok(Done::Taken(WholeSnapshot::of(&take.snapshot.name, &record)))
         })?;
-        job.wait(&name, by).map(drop)
+        match done {
+            Done::Taken(whole) => Ok(whole),
+            _ => Err(another(&name)),
+        }
+    }
+
+    /// Deletes a snapshot; one that is gone is deleted. What may outlast the call goes on.
+    pub fn delete_snapshot(
+        self: &Arc<Self>,
+        connector: Arc<dyn Connector>,
+        snapshot: Snapshot,
+        by: Instant,
+    ) -> Result<(), Error> {
+        let name = title(&snapshot.base, &snapshot.label());
+        let work = Work::DeleteSnapshot(snapshot.clone());
+        let done = self.outlast((&name, &work), by, move |volumes| {
+            volumes.over((&*connector, &snapshot.base, by), |call| {
+                snapshots::delete(call, &snapshot)
+            })?;
+            volumes.forget_in(&snapshot.base, &snapshot.label());
+            Ok(Done::SnapshotDeleted)
+        });
+        done.map(drop)
+    }
+
+    /// The snapshots of a base folder that are whole, in the order of their files, and whether there are more.
+    pub fn snapshots(
+        &self,
+        connector: &dyn Connector,
+        base: &Base,
+        asked: &Asked,
+        by: Instant,
+    ) -> Result<(Vec<WholeSnapshot>, bool), Error> {
+        self.over((connector, base, by), |call| snapshots::list(call, asked))
+    }
+
+    /// Does something in a thread of its own, or waits for the same that runs already.
+    fn outlast(
+        self: &Arc<Self>,
+        (name, work): (&str, &Work),
+        by: Instant,
+        run: impl FnOnce(&Self) -> Result<Done, Error> + Send + 'static,
+    ) -> Result<Done, Error> {
+        let (job, turn) = self.running.begin(name, work)?;
+        let volumes = Arc::clone(self);
+        start(turn, move || run(&volumes))?;
+        job.wait(name, by)
     }
 
     pub fn figures(&self) -> &Figures {
@@ -236,7 +312,12 @@ impl Volumes {
     /// Whether this process may have left something of a volume on a share: then failures that a caller finds itself are
     /// not final either.
     pub fn may_have_left(&self, name: &Name) -> bool {
-        lock(&self.begun).contains_key(&names::text(name))
+        lock(&self.begun).contains_key(&names::label("volume", name))
+    }
+
+    /// The same, of a snapshot.
+    pub fn may_have_left_snapshot(&self, name: &Name) -> bool {
+        lock(&self.begun).contains_key(&names::label("snapshot", name))
     }
 
     /// Makes a volume's folder, or finds that it is made. `Exists` is the one failure after which a repetition can never
@@ -259,29 +340,31 @@ impl Volumes {
     /// Refuses a base folder where no volume can be, or another one than the name has by now. Returns what calls for the
     /// volume have in common.
     fn expect_base(&self, volume: &Create) -> Result<String, Error> {
-        let name = names::text(&volume.name);
-        if names::is_reserved(&volume.base.path) {
-            let base = format!("the base folder {}", volume.base);
+        self.expect_begun(&volume.base, &volume.label())?;
+        Ok(title(&volume.base, &names::text(&volume.name)))
+    }
+
+    fn expect_begun(&self, base: &Base, label: &str) -> Result<String, Error> {
+        if names::is_reserved(&base.path) {
+            let base = format!("the base folder {base}");
             let lies = "lies in an archive or in the records of volumes";
             return Err(Error::Invalid(format!("{base} {lies}")));
         }
-        let before = lock(&self.begun).get(&name).cloned();
-        if let Some(base) = before.filter(|base| *base != volume.base.key()) {
-            return Err(exists(&name, &format!("the base folder {base}")));
+        let before = lock(&self.begun).get(label).cloned();
+        if let Some(before) = before.filter(|before| *before != base.key()) {
+            return Err(exists(label, &format!("the base folder {before}")));
         }
-        Ok(title(&volume.base, &name))
+        Ok(title(base, label))
     }
 
-    fn run_clone(
+    fn run_copy(
         &self,
-        connector: &dyn Connector,
-        (volume, source): (&Create, &Source),
-        by: Instant,
-    ) -> Result<(), Error> {
+        over: (&dyn Connector, &Base, Instant),
+        target: Target<'_>,
+        source: &Source,
+    ) -> Result<Record, Error> {
         let counted = self.figures.begin();
-        let done = self.over((connector, &volume.base, by), |call| {
-            clones::clone(call, (volume, source))
-        });
+        let done = self.over(over, |call| clones::copy(call, target, source));
         counted.end(&done);
         done
     }
@@ -302,11 +385,7 @@ impl Volumes {
             delete::delete(call, volume)
         })?;
         if let Some(name) = &volume.name {
-            let text = names::text(name);
-            lock(&self.starved).remove(&text);
-            if lock(&self.begun).get(&text) == Some(&volume.base.key()) {
-                self.forget(name);
-            }
+            self.forget_in(&volume.base, &names::label("volume", name));
         }
         if let Deleted::Left(left) = deleted {
             (self.on_left)(volume, left);
@@ -330,14 +409,29 @@ impl Volumes {
         Ok(done)
     }
 
-    /// From here on something of the volume may be on the share.
-    fn remember(&self, volume: &Create) {
-        let base = volume.base.key();
-        lock(&self.begun).insert(names::text(&volume.name), base);
+    /// From here on something of it may be on the share.
+    fn remember(&self, label: String, base: &Base) {
+        lock(&self.begun).insert(label, base.key());
     }
 
-    fn forget(&self, name: &Name) {
-        lock(&self.begun).remove(&names::text(name));
+    /// After a delete in a base folder.
+    fn forget_in(&self, base: &Base, label: &str) {
+        lock(&self.starved).remove(label);
+        let begun = lock(&self.begun).get(label).cloned();
+        if begun == Some(base.key()) {
+            self.forget(label);
+        }
+    }
+
+    fn forget(&self, label: &str) {
+        lock(&self.begun).remove(label);
+    }
+}
+
+impl Create {
+    /// As the log, errors and this process name it.
+    fn label(&self) -> String {
+        names::label("volume", &self.name)
     }
 }
 
@@ -353,7 +447,6 @@ impl Delete {
 
 /// Works in a thread of its own, if it is this call's turn.
 fn start(
-    name: &str,
     turn: Option<Turn>,
     work: impl FnOnce() -> Result<Done, Error> + Send + 'static,
 ) -> Result<(), Error> {
@@ -361,14 +454,19 @@ fn start(
         return Ok(());
     };
     let thread = thread::Builder::new().stack_size(STACK);
-    let thread = thread.name(name.to_owned());
+    let thread = thread.name("outlast".to_owned());
     let started = thread.spawn(move || turn.end(work()));
     let failed = |error| Error::Busy(format!("no thread can be started: {error}"));
     started.map(drop).map_err(failed)
 }
 
-fn exists(name: &str, difference: &str) -> Error {
-    Error::Exists(format!("volume {name} exists already, with {difference}"))
+fn exists(label: &str, difference: &str) -> Error {
+    Error::Exists(format!("{label} exists already, with {difference}"))
+}
+
+/// Who waited for something finds that other work was done to it meanwhile.
+fn another(name: &str) -> Error {
+    Error::Busy(format!("another call worked on {name} just now"))
 }
 
 /// A volume, as calls for it have it in common.

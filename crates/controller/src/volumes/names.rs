@@ -86,6 +86,11 @@ pub(super) fn fold(name: &Name) -> String {
         .collect()
 }
 
+/// What the log, errors and this process call a volume or snapshot.
+pub(super) fn label(kind: &str, name: &Name) -> String {
+    format!("{kind} {}", text(name))
+}
+
 /// A name as text; what is no Unicode becomes one letter.
 pub(super) fn text(name: &Name) -> String {
     String::from_utf16_lossy(name.units())
@@ -93,8 +98,11 @@ pub(super) fn text(name: &Name) -> String {
 
 fn hash(units: &[u16]) -> String {
     let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
-    let digits = Sha256::digest(bytes);
-    digits.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A path with `/` between its names, as [`SharePath::new`] reads it.

@@ -6,25 +6,50 @@ use serde::{Deserialize, Serialize};
 use smb::{FileId, LONGEST_FILE, Name, SharePath};
 
 use super::names::{self, Folder, path_text, text};
-use super::{Create, Created};
+use super::{Create, Created, Take};
 
 /// Of a folder that was made empty, and of a clone, which no older controller must take for one.
 const VERSIONS: [u32; 2] = [1, 2];
+/// Of a snapshot.
+const SNAPSHOT: u32 = 3;
 
-/// What `.wincsi` knows of a volume.
+/// What `.wincsi` knows of a volume or snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     version: u32,
     pub(super) name: String,
-    /// Below the base folder, with `/` between its parts.
+    /// Below the base folder, with `/` between its parts; of a snapshot its source's.
     folder: String,
-    size: u64,
+    pub(super) size: u64,
     parameters: BTreeMap<String, String>,
-    /// The handle of the volume that it is a clone of.
+    /// The handle of the volume, or the id of the snapshot, that it is a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
+    pub(super) source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) taken: Option<Box<Taken>>,
     pub(super) state: State,
+}
+
+/// What a snapshot has more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Taken {
+    /// When its copy began, in units of 100 ns since 1601 by the server's clock.
+    pub(super) begun: u64,
+    /// Once it is written.
+    pub(super) manifest: Option<Manifest>,
+}
+
+/// The file beside a snapshot's folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    /// In bytes.
+    pub(super) length: u64,
+    pub(super) sha256: String,
+    /// How many files changed while they were copied.
+    pub(super) changed: u64,
 }
 
 /// How far a volume is.
@@ -54,11 +79,11 @@ pub(super) struct Held {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RecordError {
-    #[error("it is no record of a volume (line {line}, column {column})")]
+    #[error("it is no record (line {line}, column {column})")]
     Malformed { line: usize, column: usize },
-    #[error("it has version {0}, and only those up to {known} are known", known = VERSIONS[1])]
+    #[error("it has version {0}, which is not known")]
     Version(u32),
-    #[error("it is of a volume with another name")]
+    #[error("it is of another name")]
     OtherName,
     #[error("its folder cannot be a volume's")]
     Folder,
@@ -82,7 +107,18 @@ impl Record {
             size: 0,
             parameters: BTreeMap::new(),
             source: None,
+            taken: None,
             state: State::Creating,
+        }
+    }
+
+    /// Of a snapshot that is to be taken.
+    pub(super) fn of_snapshot(take: &Take) -> Self {
+        Self {
+            version: SNAPSHOT,
+            source: Some(take.source_id.clone()),
+            taken: Some(Box::default()),
+            ..Self::new(&take.snapshot.name, &take.folder)
         }
     }
 
@@ -97,7 +133,7 @@ impl Record {
         }
     }
 
-    /// Whether it is of a clone whose folder may be in its place only if it has the record's id.
+    /// Whether it is of a copy whose folder may be in its place only if it has the record's id.
     pub(super) fn is_of_half_clone(&self) -> bool {
         let is_begun = matches!(self.state, State::Creating | State::Cloning(_));
         is_begun && self.source.is_some()
@@ -151,17 +187,29 @@ impl Record {
         }
     }
 
+    /// The record of a volume with this key.
     pub(super) fn parse(bytes: &[u8], key: &str) -> Result<Self, RecordError> {
+        Self::parse_any(bytes, key, &VERSIONS)
+    }
+
+    pub(super) fn parse_snapshot(bytes: &[u8], key: &str) -> Result<Self, RecordError> {
+        Self::parse_any(bytes, key, &[SNAPSHOT])
+    }
+
+    fn parse_any(bytes: &[u8], key: &str, versions: &[u32]) -> Result<Self, RecordError> {
         // No word of the file: it may be anything.
         let malformed = |error: serde_json::Error| RecordError::Malformed {
             line: error.line(),
             column: error.column(),
         };
         let Versioned { version } = serde_json::from_slice(bytes).map_err(malformed)?;
-        if !VERSIONS.contains(&version) {
+        if !versions.contains(&version) {
             return Err(RecordError::Version(version));
         }
         let record: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        if record.taken.is_some() != (version == SNAPSHOT) {
+            return Err(RecordError::Version(version));
+        }
         let name = Name::new(&record.name).map_err(|_| RecordError::OtherName)?;
         if names::key(&name) != key {
             return Err(RecordError::OtherName);
@@ -201,6 +249,11 @@ mod tests {
     const GOOD: &[u8] = br#"{"version":1,"name":"pvc-1","folder":"ns/data","size":7,"parameters":
         {"source":"//a/b"},"state":{"ready":{"id":5,"origin":"made","above":[1,2]}}}"#;
 
+    const SNAPSHOT: &[u8] =
+        br#"{"version":3,"name":"pvc-1","folder":"ns/data","size":7,"parameters":{},
+        "source":"a/b#c##","taken":{"begun":9,"manifest":{"length":8,"sha256":"0f","changed":1}},
+        "state":{"ready":{"id":5,"origin":"made","above":[1,2]}}}"#;
+
     proptest! {
         #[test]
         fn a_strangers_file_is_a_record_or_none(
@@ -208,16 +261,21 @@ mod tests {
             changes in vec((0..GOOD.len(), any::<u8>()), 0..4),
             cut in 0..GOOD.len(),
         ) {
-            let mut changed = GOOD.to_vec();
-            changes.iter().for_each(|(at, byte)| changed[*at] = *byte);
-            for bytes in [&noise, &changed, &changed[..cut]] {
-                let Ok(record) = Record::parse(bytes, "pvc-1") else {
-                    prop_assert!(bytes != GOOD);
-                    continue;
-                };
-                prop_assert!(record.name == "pvc-1" && record.folder().is_ok());
-                let again = record.encode().and_then(|it| Record::parse(&it, "pvc-1"));
-                prop_assert_eq!(again, Ok(record));
+            let parsers = [Record::parse, Record::parse_snapshot];
+            for (number, good) in [GOOD, SNAPSHOT].into_iter().enumerate() {
+                let (parse, other) = (parsers[number], parsers[1 - number]);
+                prop_assert!(other(good, "pvc-1").is_err());
+                let mut changed = good.to_vec();
+                changes.iter().for_each(|(at, byte)| changed[*at] = *byte);
+                for bytes in [&noise, &changed, &changed[..cut]] {
+                    let Ok(record) = parse(bytes, "pvc-1") else {
+                        prop_assert!(bytes != good);
+                        continue;
+                    };
+                    prop_assert!(record.name == "pvc-1" && record.folder().is_ok());
+                    let again = record.encode().and_then(|it| parse(&it, "pvc-1"));
+                    prop_assert_eq!(again, Ok(record));
+                }
             }
         }
     }

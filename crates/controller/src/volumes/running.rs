@@ -6,9 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use super::{Base, Create, Delete, Deleted, Error};
+use smb::Server;
 
-/// The most that go on at a time: each has a thread and a connection, a clone perhaps two.
+use super::{Base, Create, Delete, Deleted, Error, Snapshot, Take, WholeSnapshot};
+
+/// The most that go on at a time: each has a thread and a connection.
 const MOST_DELETES: usize = 256;
 const MOST_CLONES: usize = 16;
 /// One server that hangs leaves places to the others.
@@ -26,7 +28,7 @@ pub(super) struct Turns(Mutex<Taken>);
 #[derive(Default)]
 struct Taken {
     names: HashMap<String, Option<Arc<Job>>>,
-    /// Clones that were given up. The next call for each has the reason, where none waited for it.
+    /// Copies that were given up. The next call for each has the reason, where none waited for it.
     failed: HashMap<String, Arc<Job>>,
     /// Who waits for a name: its end wakes one of them.
     waiting: Vec<(String, Thread)>,
@@ -44,12 +46,16 @@ pub(super) struct Turn {
 pub(super) enum Work {
     Delete(Delete),
     Clone(Create),
+    Take(Take),
+    DeleteSnapshot(Snapshot),
 }
 
 #[derive(Debug)]
 pub(super) enum Done {
     Deleted(Deleted),
     Cloned,
+    Taken(WholeSnapshot),
+    SnapshotDeleted,
 }
 
 pub(super) struct Job {
@@ -143,7 +149,7 @@ impl Turn {
     pub(super) fn end(mut self, result: Result<Done, Error>) {
         let job = self.job.take();
         if let (Some(job), Err(error)) = (&job, &result)
-            && matches!(job.work, Work::Clone(_))
+            && job.work.copies_on().is_some()
             && !error.may_pass()
         {
             let mut taken = lock(&self.turns.0);
@@ -180,31 +186,35 @@ impl Work {
     fn expect_room<'a>(&self, others: impl Iterator<Item = &'a Self>) -> Result<(), Error> {
         let (mut of_kind, mut on_server) = (0, 0);
         for other in others {
-            match (self, other) {
-                (Self::Delete(_), Self::Delete(_)) => of_kind += 1,
-                (Self::Clone(volume), Self::Clone(other)) => {
+            match (self.copies_on(), other.copies_on()) {
+                (None, None) => of_kind += 1,
+                (Some(one), Some(other)) => {
                     of_kind += 1;
-                    let [one, other] = [volume, other].map(|it| &it.base.server);
                     let is_same = one.host.eq_ignore_ascii_case(&other.host);
                     on_server += usize::from(is_same && one.port == other.port);
                 }
-                (Self::Delete(_), Self::Clone(_)) | (Self::Clone(_), Self::Delete(_)) => {}
+                (None, Some(_)) | (Some(_), None) => {}
             }
         }
         let waits = "the most at a time: this one waits";
+        let text = match self.copies_on() {
+            None if of_kind >= MOST_DELETES => format!("{of_kind} deletes run, {waits}"),
+            Some(_) if of_kind >= MOST_CLONES => format!("{of_kind} copies run, {waits}"),
+            Some(server) if on_server >= MOST_CLONES_ON_SERVER => {
+                let host = server.host.escape_debug();
+                format!("{on_server} copies run on {host}, {waits}")
+            }
+            None | Some(_) => return Ok(()),
+        };
+        Err(Error::Busy(text))
+    }
+
+    /// The server on which it copies, if it does.
+    fn copies_on(&self) -> Option<&Server> {
         match self {
-            Self::Delete(_) if of_kind >= MOST_DELETES => {
-                Err(Error::Busy(format!("{of_kind} deletes run, {waits}")))
-            }
-            Self::Clone(_) if of_kind >= MOST_CLONES => {
-                Err(Error::Busy(format!("{of_kind} clones run, {waits}")))
-            }
-            Self::Clone(volume) if on_server >= MOST_CLONES_ON_SERVER => {
-                let host = volume.base.server.host.escape_debug();
-                let text = format!("{on_server} clones run on {host}, {waits}");
-                Err(Error::Busy(text))
-            }
-            Self::Delete(_) | Self::Clone(_) => Ok(()),
+            Self::Clone(volume) => Some(&volume.base.server),
+            Self::Take(take) => Some(&take.snapshot.base.server),
+            Self::Delete(_) | Self::DeleteSnapshot(_) => None,
         }
     }
 }
@@ -231,8 +241,9 @@ impl Job {
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let doing = match self.work {
-                    Work::Delete(_) => "deleting",
+                    Work::Delete(_) | Work::DeleteSnapshot(_) => "deleting",
                     Work::Clone(_) => "cloning to",
+                    Work::Take(_) => "copying to",
                 };
                 return Err(Error::GoesOn(format!("{doing} {name}")));
             }
@@ -299,13 +310,13 @@ mod tests {
             }
             let error = begin(&turns, 99, &clone_on(same)).err().unwrap();
             let words = [
-                format!("8 clones run on {same},"),
-                "16 clones run,".to_owned(),
+                format!("8 copies run on {same},"),
+                "16 copies run,".to_owned(),
             ];
             assert!(error.starts_with(&words[held.len() / 16]), "{error}");
         }
         let error = begin(&turns, 99, &clone_on("c")).err().unwrap();
-        assert!(error.starts_with("16 clones run,"), "{error}");
+        assert!(error.starts_with("16 copies run,"), "{error}");
         held.pop();
         begin(&turns, 99, &clone_on("c")).unwrap();
     }
@@ -315,7 +326,7 @@ mod tests {
         let turns = Arc::new(Turns::default());
         let base = |host| match clone_on(host) {
             Work::Clone(volume) => volume.base,
-            Work::Delete(_) => unreachable!(),
+            _ => unreachable!(),
         };
         let lanes = |host| {
             let names = (0..40).map(|number| format!("pvc-{number}"));

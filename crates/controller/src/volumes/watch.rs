@@ -1,4 +1,4 @@
-//! What is seen of a clone while it is copied: lines of the log, metrics, and whether the share has space for more.
+//! What is seen of a copy while it is made: lines of the log, metrics, and whether the share has space for more.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use smb::{Copied, CopyProgress, Failure, Space};
 
 use super::call::Call;
-use super::names::text;
+use super::clones::Target;
 use super::running::{MOST_FAILED, lock};
-use super::{Create, Error, Volumes};
+use super::{Error, Volumes};
 
-/// How often the log has a line of a clone.
+/// How often the log has a line of a copy.
 const LINE: Duration = Duration::from_secs(60);
 
 /// How many parts of a share, of a hundred, stay free.
@@ -18,7 +18,7 @@ const LEAST_FREE: u64 = 5;
 
 pub(super) struct Watched<'a> {
     volumes: &'a Volumes,
-    name: String,
+    label: String,
     share: String,
     begun: Instant,
     logged: Instant,
@@ -31,14 +31,13 @@ pub(super) struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn begin(call: &Call<'a>, volume: &Create, from: &str) -> Self {
-        let name = text(&volume.name);
-        let (base, folder) = (&volume.base, volume.folder.path());
-        tracing::info!("clone {name}: {from} is copied to {base}{folder}");
+    pub(super) fn begin(call: &Call<'a>, target: &Target<'_>, (from, to): (&str, &str)) -> Self {
+        let label = target.label();
+        tracing::info!("{label}: {from} is copied to {to}");
         Self {
             volumes: call.volumes,
-            name,
-            share: base.at(&smb::SharePath::root()),
+            label,
+            share: call.base.at(&smb::SharePath::root()),
             begun: Instant::now(),
             logged: Instant::now(),
             free: None,
@@ -53,21 +52,27 @@ impl<'a> Watched<'a> {
         self.volumes.figures.add(new);
         if self.logged.elapsed() >= LINE {
             self.logged = Instant::now();
-            let (name, p) = (&self.name, progress);
+            let (label, p) = (&self.label, progress);
             tracing::info!(
-                "clone {name}: {} of {} entries, {} of {} bytes",
+                "{label}: {} of {} entries, {} of {} bytes",
                 p.entries,
                 p.of_entries,
                 p.bytes,
                 p.of_bytes
             );
         }
-        match progress.space.map(|space| self.expect_space(space)) {
-            Some(Err(error)) => {
+        let seen = progress.space.map(|space| self.expect_space(space));
+        self.go_on(seen.unwrap_or(Ok(())))
+    }
+
+    /// Ends the copy after a failure.
+    pub(super) fn go_on(&mut self, done: Result<(), Error>) -> ControlFlow<()> {
+        match done {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
                 self.stopped = Some(error);
                 ControlFlow::Break(())
             }
-            Some(Ok(())) | None => ControlFlow::Continue(()),
         }
     }
 
@@ -76,10 +81,10 @@ impl<'a> Watched<'a> {
         let share = &self.share;
         if self.free.is_none() {
             self.free = Some(free);
-            let before = lock(&self.volumes.starved).get(&self.name).copied();
+            let before = lock(&self.volumes.starved).get(&self.label).copied();
             if let Some(before) = before.filter(|before| free <= *before) {
                 return Err(Error::Full(format!(
-                    "{share}: {free} bytes are free, no more than the {before} when the clone last failed: make room"
+                    "{share}: {free} bytes are free, no more than the {before} when the copy last failed: make room"
                 )));
             }
         }
@@ -87,24 +92,22 @@ impl<'a> Watched<'a> {
             return Ok(());
         }
         Err(Error::Full(format!(
-            "{share} has {free} bytes free of {total}, and a clone leaves {LEAST_FREE} % free: make room"
+            "{share} has {free} bytes free of {total}, and a copy leaves {LEAST_FREE} % free: make room"
         )))
     }
 
     pub(super) fn end(self, done: smb::Result<Copied>) -> Result<(), Error> {
-        let (name, time) = (&self.name, self.begun.elapsed().as_secs());
+        let (label, time) = (&self.label, self.begun.elapsed().as_secs());
         let failed = match (done, self.stopped) {
             (Ok(copied), _) => {
-                lock(&self.volumes.starved).remove(&self.name);
+                lock(&self.volumes.starved).remove(&self.label);
                 if copied.unproved > 0 {
                     tracing::warn!(
-                        "clone {name}: of its source's folders only their kind shows that they are no links"
+                        "{label}: of its source's folders only their kind shows that they are no links"
                     );
                 }
                 let (entries, bytes) = (copied.entries, copied.bytes);
-                tracing::info!(
-                    "clone {name}: copied in {time} s, {entries} entries, {bytes} bytes"
-                );
+                tracing::info!("{label}: copied in {time} s, {entries} entries, {bytes} bytes");
                 return Ok(());
             }
             (Err(_), Some(stopped)) => stopped,
@@ -121,10 +124,10 @@ impl<'a> Watched<'a> {
             if starved.len() >= MOST_FAILED {
                 starved.clear();
             }
-            let before = starved.entry(self.name.clone()).or_insert(free);
+            let before = starved.entry(self.label.clone()).or_insert(free);
             *before = free.max(*before);
         }
-        tracing::warn!("clone {name}: ended after {time} s: {failed}");
+        tracing::warn!("{label}: ended after {time} s: {failed}");
         Err(failed)
     }
 }

@@ -14,7 +14,7 @@ use wire::Rpc;
 use wire::csi::v1::controller::{CreateVolume, DeleteVolume, ValidateVolumeCapabilities};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
-use wire::csi::v1::volume_content_source::{Type, VolumeSource};
+use wire::csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use wire::csi::v1::{
     CapacityRange, ControllerExpandVolumeRequest, CreateVolumeRequest, DeleteVolumeRequest,
     ValidateVolumeCapabilitiesRequest, Volume, VolumeCapability, VolumeContentSource,
@@ -124,6 +124,14 @@ pub(crate) fn clone_of(request: &mut CreateVolumeRequest, id: &str) {
     let volume_id = id.to_owned();
     request.volume_content_source = Some(VolumeContentSource {
         r#type: Some(Type::Volume(VolumeSource { volume_id })),
+    });
+}
+
+/// Asks for what a snapshot has.
+pub(crate) fn restore_of(request: &mut CreateVolumeRequest, id: &str) {
+    let snapshot_id = id.to_owned();
+    request.volume_content_source = Some(VolumeContentSource {
+        r#type: Some(Type::Snapshot(SnapshotSource { snapshot_id })),
     });
 }
 

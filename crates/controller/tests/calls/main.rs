@@ -23,4 +23,5 @@ mod relay;
 #[allow(dead_code, reason = "the client's tests need more of it")]
 #[path = "../../../smb/tests/samba/server.rs"]
 mod server;
+mod snapshots;
 mod users;

@@ -6,7 +6,7 @@ use transport::Code;
 use wire::csi::v1::VolumeContentSource;
 use wire::csi::v1::controller::{ControllerExpandVolume, ControllerGetCapabilities, CreateVolume};
 use wire::csi::v1::volume_capability::{AccessType, BlockVolume};
-use wire::csi::v1::volume_content_source::{self, SnapshotSource};
+use wire::csi::v1::volume_content_source;
 use wire::csi::v1::{ControllerGetCapabilitiesRequest, CreateVolumeRequest, VolumeCapability};
 
 use crate::fixture::{
@@ -22,7 +22,6 @@ const CREATES: &[(Change, &str)] = &[
     (|it| it.name.push('.'), "the path of a share"),
     (|it| it.volume_capabilities.clear(), "capability is missing"),
     (|it| it.volume_capabilities = vec![block()], "volumeMode"),
-    (snapshot, "snapshot"),
     (nothing, "content source"),
     (bare_clone, "a clone needs a Secret"),
     (|it| set(it, "subDirr", "x"), "\"subDirr\""),
@@ -213,9 +212,9 @@ fn no_other_call_is_announced() {
     let fixture = Fixture::with(&[]);
     let request = ControllerGetCapabilitiesRequest {};
     let answer = fixture.call::<ControllerGetCapabilities>(&request);
-    // Create and delete, clone, expand, one writer of several.
+    // Create and delete, clone, snapshots and their list, expand, one writer of several.
     let all = answer.unwrap().capabilities.into_iter();
-    assert_eq!(Vec::from_iter(all.map(number)), [1, 7, 9, 13]);
+    assert_eq!(Vec::from_iter(all.map(number)), [1, 7, 5, 6, 9, 13]);
 }
 
 fn number(capability: wire::csi::v1::ControllerServiceCapability) -> i32 {
@@ -251,11 +250,6 @@ fn template(request: &mut CreateVolumeRequest, of: &str) {
 fn template_in_source(request: &mut CreateVolumeRequest) {
     set(request, "source", "//a/b/${pvc.metadata.name}");
     set(request, "csi.storage.k8s.io/pvc/name", "claim");
-}
-
-fn snapshot(request: &mut CreateVolumeRequest) {
-    let source = SnapshotSource::default();
-    content(request, Some(volume_content_source::Type::Snapshot(source)));
 }
 
 fn nothing(request: &mut CreateVolumeRequest) {

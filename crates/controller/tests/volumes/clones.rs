@@ -20,7 +20,7 @@ use crate::proxy::{Attack, From, Instead, between, one, unchanged};
 use crate::server::{PASSWORD, Samba, soon};
 
 /// What happens to a source at some moment.
-type Change = fn(&Path);
+pub(crate) type Change = fn(&Path);
 
 /// More than one message carries.
 const LARGE: usize = 3 << 20;
@@ -143,7 +143,7 @@ fn a_clone_ends_at_what_comes_in_its_place() {
 }
 
 /// Changes of the source between a cut and the repeat.
-const CHANGES: [Change; 6] = [
+pub(crate) const CHANGES: [Change; 6] = [
     |it| fs::write(it.join("small"), [7; 5000]).unwrap(),
     |it| fs::write(it.join("large"), b"short").unwrap(),
     |it| fs::remove_dir_all(it.join("a")).unwrap(),
@@ -259,16 +259,11 @@ fn a_clone_ends_with_its_connection() {
 /// What is free, as the server's script says, and the answers. The sum of the sizes refuses nothing.
 #[test]
 fn a_clone_leaves_a_twentieth_of_the_share_free() {
-    let folder = tempfile::tempdir().unwrap();
-    let (script, number) = (folder.path().join("free"), folder.path().join("number"));
-    fs::write(&script, format!("#!/bin/sh\ncat {}\n", number.display())).unwrap();
-    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
-    let samba = Samba::with(&format!("dfree command = {}", script.display()));
+    let (samba, free) = limited();
     let clone = set(&samba, put_one);
     let sparse = fs::File::create(at(&samba, "data/sparse")).unwrap();
     sparse.set_len(2_000_000).unwrap();
     let controller = Controller::new(samba.port());
-    let free = |of_thousand: u32| fs::write(&number, format!("1000 {of_thousand} 1024")).unwrap();
     let mut answers = Vec::new();
     for of_thousand in [49, 49, 50] {
         free(of_thousand);
@@ -289,6 +284,20 @@ fn a_clone_leaves_a_twentieth_of_the_share_free() {
     }
     assert_eq!(controller.volumes.figures().failed(Reason::Space), 2);
     assert!(is_equal(&samba));
+}
+
+/// A server that says of its space what a script does: how much of a thousand is free.
+pub(crate) fn limited() -> (Samba, impl Fn(u32)) {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, number) = (folder.path().join("free"), folder.path().join("number"));
+    fs::write(&script, format!("#!/bin/sh\ncat {}\n", number.display())).unwrap();
+    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let samba = Samba::with(&format!("dfree command = {}", script.display()));
+    let free = move |of_thousand| {
+        let number = folder.path().join("number");
+        fs::write(number, format!("1000 {of_thousand} 1024")).unwrap();
+    };
+    (samba, free)
 }
 
 #[test]
@@ -340,19 +349,19 @@ fn scene(fill: fn(&Samba)) -> (Samba, Create) {
     (samba, clone)
 }
 
-fn set(samba: &Samba, fill: fn(&Samba)) -> Create {
+pub(crate) fn set(samba: &Samba, fill: fn(&Samba)) -> Create {
     let source = volume("pvc-0", "data");
     create(&Controller::new(samba.port()), &source).unwrap();
     fill(samba);
     clone_of(&source, volume("pvc-1", "new"))
 }
 
-fn put_one(samba: &Samba) {
+pub(crate) fn put_one(samba: &Samba) {
     put(samba, "data");
 }
 
 /// Twenty entries of each kind: folders, empty and not, files of each size, names that only look equal, a link to a file.
-fn fill(samba: &Samba) {
+pub(crate) fn fill(samba: &Samba) {
     let root = at(samba, "data");
     for path in ["a/b/c/d", "empty", "a/two words", "a/two\u{f028}words"] {
         fs::create_dir_all(root.join(path)).unwrap();
@@ -383,7 +392,7 @@ fn is_equal(samba: &Samba) -> bool {
 }
 
 /// Whether two trees have the same names, contents, times of change, and read-only files; else it says where not.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let looked = [one, other].map(|path| fs::metadata(path).ok());
     let [Some(mine), Some(theirs)] = &looked else {
         eprintln!("{} is missing", other.display());
@@ -425,6 +434,32 @@ fn each_cut(
     mut check: impl FnMut(&Samba, &Controller, &Create, bool),
 ) {
     let (samba, clone) = scene(fill);
+    let call = |port| Controller::new(port).clone_by(&clone, soon()).is_ok();
+    cut_each(&samba, step, call, |is_done| {
+        let controller = Controller::new(samba.port());
+        check(&samba, &controller, &clone, is_done);
+        let deleted = delete(&controller, &gone(&clone)).unwrap();
+        assert_eq!(deleted, Deleted::Gone);
+        assert_eq!(entries(&samba, ""), [".wincsi", "data"]);
+        assert!(entries(&samba, ".wincsi/clones").is_empty());
+        let mut records = entries(&samba, ".wincsi");
+        // The server notices the end of the cut connection on its own time.
+        records.retain(|name| !name.ends_with("lock"));
+        let folders = ["clones", "deleted", "pvc-0.volume"];
+        assert!(
+            records.iter().all(|name| folders.contains(&name.as_str())),
+            "{records:?}"
+        );
+    });
+}
+
+/// Calls by a port where the connection is cut before and after requests, at each n-th of all these places.
+pub(crate) fn cut_each(
+    samba: &Samba,
+    step: usize,
+    mut call: impl FnMut(u16) -> bool,
+    mut check: impl FnMut(bool),
+) {
     let mut missed = 0;
     // After the messages of the logon, which change nothing.
     for place in (8..).step_by(step) {
@@ -439,25 +474,12 @@ fn each_cut(
             Instead::End
         });
         let (port, _) = between(samba.port(), attack);
-        let is_done = Controller::new(port).clone_by(&clone, soon()).is_ok();
-        let controller = Controller::new(samba.port());
-        check(&samba, &controller, &clone, is_done);
-        let deleted = delete(&controller, &gone(&clone)).unwrap();
-        assert_eq!(deleted, Deleted::Gone, "{number}");
-        assert_eq!(entries(&samba, ""), [".wincsi", "data"]);
-        assert!(entries(&samba, ".wincsi/clones").is_empty());
-        let mut records = entries(&samba, ".wincsi");
-        // The server notices the end of the cut connection on its own time.
-        records.retain(|name| !name.ends_with("lock"));
-        let folders = ["clones", "deleted", "pvc-0.volume"];
-        assert!(
-            records.iter().all(|name| folders.contains(&name.as_str())),
-            "{records:?}"
-        );
+        let is_done = call(port);
+        check(is_done);
         missed += usize::from(is_done && !was_cut.load(Ordering::Relaxed));
         // One for each side.
         if missed == 2 {
-            assert!(number > 20);
+            assert!(number > 15);
             return;
         }
         assert!(number < 400);
@@ -465,15 +487,15 @@ fn each_cut(
 }
 
 /// What a request waits for.
-struct Hold {
+pub(crate) struct Hold {
     /// Has a word once a request is held.
-    reached: Receiver<()>,
+    pub(crate) reached: Receiver<()>,
     /// The request goes on when this is dropped.
     _go_on: Sender<()>,
 }
 
 /// Holds the first request of which this is true.
-fn held(mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
+pub(crate) fn held(mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
     let (reach, reached) = mpsc::channel();
     let (go_on, waits) = mpsc::channel::<()>();
     let mut held = Some(reach);

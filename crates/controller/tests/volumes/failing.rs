@@ -10,9 +10,10 @@ use transport::Code;
 use wincsi_controller::volumes::{Connected, Connector, Deleted, Unrecorded};
 
 use crate::fixture::{
-    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, volume,
+    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, put, volume,
 };
 use crate::server::{Samba, soon};
+use crate::snapshots;
 
 /// Operations of which one may fail.
 macro_rules! counted {
@@ -103,6 +104,36 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
         delete(&Controller::new(samba.port()), &gone(&source)).unwrap(),
         Deleted::Gone
     );
+}
+
+/// Guards: P91
+#[test]
+fn nothing_is_left_of_a_snapshot_that_failed() {
+    let (samba, _, wanted) = snapshots::scene(|samba| put(samba, "data"));
+    let snapshot = &wanted.snapshot;
+    let mut judged = 0;
+    for failure in [|| Failure::Full, || Failure::Denied] {
+        for number in 0.. {
+            let controller = Controller::new(samba.port());
+            let failing = Failing::new(&samba, number, failure);
+            let operations = Arc::clone(&failing.operations);
+            let done = controller.with(failing).take(&wanted);
+            if let Err(failed) = &done
+                && !controller.volumes.may_have_left_snapshot(&snapshot.name)
+            {
+                judged += 1;
+                assert_ne!(failed.code(), Code::Unavailable, "{failed:?}");
+                snapshots::is_clean(&samba);
+            }
+            snapshots::drop_snapshot(&Controller::new(samba.port()), snapshot).unwrap();
+            snapshots::is_clean(&samba);
+            if operations.load(Ordering::Relaxed) <= number {
+                assert!(number > 30 && done.is_ok(), "{number} {done:?}");
+                break;
+            }
+        }
+    }
+    assert!(judged > 10, "{judged}");
 }
 
 /// What a delete decided stays decided, though a create of the name fails meanwhile.

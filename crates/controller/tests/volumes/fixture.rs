@@ -10,8 +10,8 @@ use std::time::Instant;
 use smb::{Name, Privacy, Share, SharePath};
 use transport::Code;
 use wincsi_controller::volumes::{
-    Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left, Policy,
-    Source, Unrecorded, Volumes,
+    Asked, Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left,
+    Origin, Policy, Snapshot, Source, Take, Unrecorded, Volumes, WholeSnapshot,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -97,6 +97,26 @@ impl Controller {
         let source = volume.source.clone().unwrap();
         self.volumes
             .clone_volume(connector, (volume.clone(), source), by)
+    }
+
+    pub(crate) fn take(&self, take: &Take) -> Result<WholeSnapshot, Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.take_snapshot(connector, take.clone(), soon())
+    }
+
+    pub(crate) fn delete_snapshot(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes
+            .delete_snapshot(connector, snapshot.clone(), soon())
+    }
+
+    pub(crate) fn snapshots(
+        &self,
+        base: &Base,
+        asked: &Asked,
+    ) -> Result<(Vec<WholeSnapshot>, bool), Error> {
+        self.volumes
+            .snapshots(&*self.connector, base, asked, soon())
     }
 
     pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
@@ -214,9 +234,11 @@ pub(crate) fn volume(name: &str, folder: &str) -> Create {
 pub(crate) fn clone_of(source: &Create, volume: Create) -> Create {
     let source = Source {
         id: format!("127.0.0.1/plain#{}#", source.name),
-        name: Some(source.name.clone()),
         base: source.base.clone(),
-        folder: source.folder.clone(),
+        origin: Origin::Volume {
+            name: Some(source.name.clone()),
+            folder: source.folder.clone(),
+        },
     };
     Create {
         source: Some(source),

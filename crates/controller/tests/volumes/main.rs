@@ -12,6 +12,7 @@ mod controllers;
 mod cuts;
 mod failing;
 mod fixture;
+mod model;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/proxy.rs"]
 mod proxy;
@@ -19,3 +20,4 @@ mod rows;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/server.rs"]
 mod server;
+mod snapshots;

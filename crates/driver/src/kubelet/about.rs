@@ -48,6 +48,9 @@ for_volume! {
     NodeExpandVolumeRequest: volume_id, volume_path, capacity_range;
     CreateVolumeRequest: name, parameters, capacity_range;
     DeleteVolumeRequest: volume_id;
+    CreateSnapshotRequest: source_volume_id, name, parameters;
+    DeleteSnapshotRequest: snapshot_id;
+    ListSnapshotsRequest: snapshot_id, source_volume_id;
     ControllerExpandVolumeRequest: volume_id, capacity_range;
     ValidateVolumeCapabilitiesRequest: volume_id, volume_context;
 }

@@ -133,7 +133,7 @@ impl Kind for ShareKind {
         let of_pod = of_pod.filter(|_| lifetime == Lifetime::Inline);
         Keys {
             attributes: ["source", "subDir"].into_iter().chain(of_pod).collect(),
-            of_secret: &["username", "password", "domain"],
+            of_secret: &["username", "password", "domain", "source"],
             is_same: str::eq_ignore_ascii_case,
         }
     }

@@ -1,0 +1,556 @@
+//! Snapshots and what is restored from them: whole or not at all, also if cut, and never what the manifest has not.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::thread;
+
+use smb::Name;
+use transport::Code;
+use wincsi_controller::volumes::{
+    Asked, Base, Consistency, Create, Deleted, Error, Origin, Reason, Snapshot, Source, Take,
+    WholeSnapshot,
+};
+
+use crate::clones::{CHANGES, cut_each, fill, held, is_same, limited, put_one, set};
+use crate::fixture::{
+    Controller, at, create, delete, entries, gone, put, start, until_free, volume,
+};
+use crate::proxy::{From, between, unchanged};
+use crate::server::{Samba, soon};
+
+const PLACE: &str = ".wincsi/snapshots/snap-1";
+const MANIFEST: &str = ".wincsi/snapshots/snap-1.manifest";
+const RECORD: &str = ".wincsi/snap-1.snapshot";
+
+/// A server, and a snapshot of a volume to take.
+pub(crate) fn scene(fill: fn(&Samba)) -> (Samba, Controller, Take) {
+    let (samba, controller) = start();
+    set(&samba, fill);
+    (samba, controller, take_of("data"))
+}
+
+pub(crate) fn take_of(folder: &str) -> Take {
+    let source = volume("pvc-0", folder);
+    Take {
+        snapshot: named("snap-1"),
+        source_id: format!("127.0.0.1/plain#{folder}#pvc-0#"),
+        volume: Some(source.name),
+        folder: source.folder,
+        consistency: Consistency::Listed,
+    }
+}
+
+pub(crate) fn named(name: &str) -> Snapshot {
+    Snapshot {
+        name: Name::new(name).unwrap(),
+        base: base(),
+    }
+}
+
+fn base() -> Base {
+    volume("pvc-0", "data").base
+}
+
+pub(crate) fn take(controller: &Controller, take: &Take) -> Result<WholeSnapshot, Error> {
+    until_free(|| controller.take(take))
+}
+
+pub(crate) fn restored(snapshot: &Snapshot, volume: Create) -> Create {
+    let source = Source {
+        id: format!("snapshot#127.0.0.1/plain#{}", snapshot.name),
+        base: snapshot.base.clone(),
+        origin: Origin::Snapshot(snapshot.name.clone()),
+    };
+    Create {
+        source: Some(source),
+        ..volume
+    }
+}
+
+fn restore(controller: &Controller, snapshot: &Snapshot) -> Result<(), Error> {
+    let volume = restored(snapshot, volume("pvc-1", "new"));
+    until_free(|| controller.clone_by(&volume, soon()))
+}
+
+pub(crate) fn drop_snapshot(controller: &Controller, snapshot: &Snapshot) -> Result<(), Error> {
+    until_free(|| controller.delete_snapshot(snapshot))
+}
+
+fn listed(controller: &Controller) -> Vec<WholeSnapshot> {
+    let asked = Asked {
+        most: 10,
+        ..Asked::default()
+    };
+    let (whole, has_more) = controller.snapshots(&base(), &asked).unwrap();
+    assert!(!has_more);
+    whole
+}
+
+/// Nothing of a snapshot is there, nor of a copy.
+pub(crate) fn is_clean(samba: &Samba) {
+    for folder in ["clones", "deleted", "snapshots"] {
+        assert!(entries(samba, &format!(".wincsi/{folder}")).is_empty());
+    }
+    let names = entries(samba, ".wincsi");
+    assert!(
+        names.iter().all(|name| !name.contains("snap-1.snapshot")
+        // The server notices the end of a cut connection on its own time.
+        || name.ends_with("lock")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_snapshot_outlives_its_volume_and_is_restored() {
+    let (samba, controller, wanted) = scene(fill);
+    let taken = take(&controller, &wanted).unwrap();
+    assert_eq!(taken.size, 1 << 30);
+    assert_eq!(taken.source_id, wanted.source_id);
+    let [source, place] = ["data", PLACE].map(|path| at(&samba, path));
+    assert!(is_same(&source, &place));
+    // Once a snapshot is whole, its source may change.
+    fs::write(source.join("small"), b"other").unwrap();
+    fs::write(source.join("later"), b"later").unwrap();
+    assert_eq!(
+        take(&Controller::new(samba.port()), &wanted).unwrap(),
+        taken
+    );
+    assert_eq!(listed(&controller), [taken]);
+    let volume = volume("pvc-0", "data");
+    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+    restore(&controller, &wanted.snapshot).unwrap();
+    let new = at(&samba, "new");
+    assert!(is_same(&place, &new) && !new.join("later").exists());
+    let text = fs::read_to_string(at(&samba, MANIFEST)).unwrap();
+    assert!(
+        text.starts_with("{\"version\":1,\"snapshot\":\"snap-1\""),
+        "{text}"
+    );
+    assert!(text.contains("\"path\":\"a/b/c/d/deep\",\"is_folder\":false,\"size\":4,"));
+    for _ in 0..2 {
+        drop_snapshot(&controller, &wanted.snapshot).unwrap();
+        is_clean(&samba);
+    }
+    assert!(new.join("a/b/c/d/deep").exists() && listed(&controller).is_empty());
+    let record = fs::read_to_string(at(&samba, ".wincsi/pvc-1.volume")).unwrap();
+    assert!(record.contains("snapshot#127.0.0.1/plain#snap-1") && record.contains("\"made\""));
+    let restored = restored(&wanted.snapshot, self::volume("pvc-1", "new"));
+    assert_eq!(
+        delete(&controller, &gone(&restored)).unwrap(),
+        Deleted::Gone
+    );
+    assert!(!new.exists());
+}
+
+/// Guards: P91
+#[test]
+fn a_snapshot_that_is_cut_is_repeated() {
+    let (samba, _, wanted) = scene(fill);
+    let mut begun = 0;
+    let call = |port| Controller::new(port).take(&wanted).is_ok();
+    cut_each(&samba, 3, call, |was_done| {
+        let controller = Controller::new(samba.port());
+        let before = listed(&controller);
+        assert!(before.len() <= 1 && (before.len() == 1 || !was_done));
+        let half = fs::read_to_string(at(&samba, RECORD)).unwrap_or_default();
+        let taken = take(&controller, &wanted).unwrap();
+        assert!(before.iter().all(|it| *it == taken) && taken.begun > begun);
+        // The half copy that is there began then.
+        let is_then = half.contains(&format!("\"begun\":{},", taken.begun));
+        assert!(is_then || !half.contains("\"cloning\""), "{half}");
+        begun = taken.begun;
+        assert!(is_same(&at(&samba, "data"), &at(&samba, PLACE)));
+        restore(&controller, &wanted.snapshot).unwrap();
+        assert!(is_same(&at(&samba, "data"), &at(&samba, "new")));
+        delete(&controller, &gone(&volume("pvc-1", "new"))).unwrap();
+        drop_snapshot(&controller, &wanted.snapshot).unwrap();
+        is_clean(&samba);
+    });
+}
+
+/// A half one goes, be it the call or its undoing that is cut, and its source stays.
+#[test]
+fn a_cut_snapshot_is_deleted() {
+    let (samba, _, wanted) = scene(put_one);
+    let call = |port| Controller::new(port).take(&wanted).is_ok();
+    cut_each(&samba, 1, call, |_| {
+        drop_snapshot(&Controller::new(samba.port()), &wanted.snapshot).unwrap();
+        is_clean(&samba);
+        assert!(at(&samba, "data/sub/file").exists());
+    });
+}
+
+#[test]
+fn a_delete_that_is_cut_is_repeated() {
+    let (samba, controller, wanted) = scene(put_one);
+    let call = |port| {
+        take(&controller, &wanted).unwrap();
+        Controller::new(port)
+            .delete_snapshot(&wanted.snapshot)
+            .is_ok()
+    };
+    cut_each(&samba, 1, call, |_| {
+        let controller = Controller::new(samba.port());
+        // What goes is neither listed nor restored, unless it is still whole.
+        if listed(&controller).is_empty() {
+            let error = restore(&controller, &wanted.snapshot).unwrap_err();
+            assert_eq!(error.code(), Code::NotFound, "{error}");
+        }
+        drop_snapshot(&controller, &wanted.snapshot).unwrap();
+        is_clean(&samba);
+        assert!(at(&samba, "data/sub/file").exists() && !at(&samba, "new").exists());
+    });
+}
+
+#[test]
+fn a_restore_that_is_cut_is_repeated() {
+    let (samba, controller, wanted) = scene(fill);
+    take(&controller, &wanted).unwrap();
+    let [place, new] = [PLACE, "new"].map(|path| at(&samba, path));
+    let volume = restored(&wanted.snapshot, volume("pvc-1", "new"));
+    let call = |port| Controller::new(port).clone_by(&volume, soon()).is_ok();
+    cut_each(&samba, 3, call, |was_done| {
+        assert!(!new.exists() || was_done || is_same(&place, &new));
+        let controller = Controller::new(samba.port());
+        restore(&controller, &wanted.snapshot).unwrap();
+        assert!(is_same(&place, &new));
+        assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+        assert!(place.exists() && listed(&controller).len() == 1);
+    });
+}
+
+/// What happens to a snapshot, what a restore then names, and whether the snapshot is still listed.
+type Damage = (fn(&Samba), &'static str, bool);
+
+const DAMAGES: [Damage; 9] = [
+    (
+        |it| fs::remove_file(at(it, PLACE).join("none")).unwrap(),
+        "\"none\"",
+        true,
+    ),
+    (
+        |it| fs::write(at(it, PLACE).join("more"), "x").unwrap(),
+        "\"more\"",
+        true,
+    ),
+    (
+        |it| fs::write(at(it, PLACE).join("small"), [1; 4095]).unwrap(),
+        "small",
+        true,
+    ),
+    (
+        |it| {
+            let file = fs::File::open(at(it, PLACE).join("large")).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        },
+        "large",
+        true,
+    ),
+    (
+        |it| {
+            fs::remove_dir(at(it, PLACE).join("empty")).unwrap();
+            fs::write(at(it, PLACE).join("empty"), "").unwrap();
+        },
+        "empty",
+        true,
+    ),
+    (
+        |it| {
+            edit(it, |text| {
+                text.replacen("\"size\":4096", "\"size\":4095", 1)
+            })
+        },
+        "was changed",
+        true,
+    ),
+    (
+        |it| edit(it, |text| text[..text.len() / 2].to_owned()),
+        "manifest",
+        false,
+    ),
+    (
+        |it| edit(it, |text| format!("{text}{{}}\n")),
+        "manifest",
+        false,
+    ),
+    (
+        |it| fs::remove_file(at(it, MANIFEST)).unwrap(),
+        "manifest",
+        false,
+    ),
+];
+
+fn edit(samba: &Samba, change: impl Fn(&str) -> String) {
+    let text = fs::read_to_string(at(samba, MANIFEST)).unwrap();
+    fs::write(at(samba, MANIFEST), change(&text)).unwrap();
+}
+
+/// Guards: P91
+#[test]
+fn a_damaged_snapshot_is_not_restored() {
+    let (samba, controller, wanted) = scene(fill);
+    for (number, (damage, named, is_listed)) in DAMAGES.into_iter().enumerate() {
+        let taken = take(&controller, &wanted).unwrap();
+        damage(&samba);
+        assert_eq!(
+            listed(&controller).len(),
+            usize::from(is_listed),
+            "{number}"
+        );
+        let again = take(&controller, &wanted).map_err(|error| error.code());
+        let expected = if is_listed {
+            Ok(taken)
+        } else {
+            Err(Code::FailedPrecondition)
+        };
+        assert_eq!(again, expected, "{number}");
+        let error = restore(&controller, &wanted.snapshot).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{number} {error}");
+        assert!(error.to_string().contains(named), "{number} {error}");
+        assert!(!at(&samba, "new").exists() && !at(&samba, ".wincsi/pvc-1.volume").exists());
+        drop_snapshot(&controller, &wanted.snapshot).unwrap();
+        is_clean(&samba);
+    }
+}
+
+/// What a person makes of a snapshot's files, and what its delete then names, if it does not work.
+type Strange = (fn(&Samba), Option<&'static str>);
+
+const STRANGE: [Strange; 8] = [
+    (
+        |it| replace(it, |place| fs::create_dir(place).unwrap()),
+        Some(r"snapshots\snap-1"),
+    ),
+    (
+        |it| replace(it, |place| fs::write(place, "x").unwrap()),
+        Some(r"snapshots\snap-1"),
+    ),
+    (
+        |it| replace(it, |place| symlink("../../data", place).unwrap()),
+        Some("link"),
+    ),
+    (
+        |it| fs::remove_file(at(it, RECORD)).unwrap(),
+        Some(r"snapshots\snap-1"),
+    ),
+    (
+        |it| fs::write(at(it, RECORD), "{}").unwrap(),
+        Some("snap-1.snapshot"),
+    ),
+    (
+        |it| fs::write(at(it, RECORD), [b' '; 70_000]).unwrap(),
+        Some("snap-1.snapshot"),
+    ),
+    (|it| fs::write(at(it, MANIFEST), "").unwrap(), None),
+    (|it| fs::remove_dir_all(at(it, PLACE)).unwrap(), None),
+];
+
+fn replace(samba: &Samba, make: impl Fn(&Path)) {
+    let place = at(samba, PLACE);
+    fs::rename(&place, at(samba, "away")).unwrap();
+    make(&place);
+}
+
+/// Guards: P87
+#[test]
+fn only_a_snapshots_own_folder_goes() {
+    for (number, (change, stays)) in STRANGE.into_iter().enumerate() {
+        let (samba, controller, wanted) = scene(put_one);
+        take(&controller, &wanted).unwrap();
+        change(&samba);
+        let before = fs::symlink_metadata(at(&samba, PLACE)).is_ok();
+        assert!(listed(&controller).is_empty(), "{number}");
+        for _ in 0..2 {
+            let deleted = drop_snapshot(&controller, &wanted.snapshot);
+            let text = deleted
+                .as_ref()
+                .map_or_else(ToString::to_string, |()| String::new());
+            let code = deleted.map_err(|error| error.code());
+            let expected = stays.map_or(Ok(()), |_| Err(Code::FailedPrecondition));
+            assert_eq!(code, expected, "{number} {text}");
+            assert!(
+                stays.is_none_or(|name| text.contains(name)),
+                "{number} {text}"
+            );
+        }
+        let is_there = fs::symlink_metadata(at(&samba, PLACE)).is_ok();
+        assert_eq!(is_there, before && stays.is_some(), "{number}");
+        assert!(at(&samba, "data/sub/file").exists(), "{number}");
+    }
+}
+
+/// A file is written before each of its reads: `strict` fails, `listed` names it and no other.
+#[test]
+fn a_file_that_changes_is_refused_or_listed() {
+    let (samba, _, listed) = scene(fill);
+    let strict = Take {
+        consistency: Consistency::Strict,
+        ..listed.clone()
+    };
+    for wanted in [strict, listed] {
+        let file = at(&samba, "data/large");
+        let mut size = 3 << 20;
+        let copy = at(&samba, ".wincsi/clones/snap-1.snapshot/large");
+        let attack = move |side, _, message: &[u8]| {
+            if side == From::Client && copy.exists() {
+                size ^= 1;
+                fs::write(&file, vec![7; size]).unwrap();
+            }
+            unchanged(message)
+        };
+        let controller = Controller::new(between(samba.port(), Box::new(attack)).0);
+        match (controller.take(&wanted), wanted.consistency) {
+            (Err(error), Consistency::Strict) => {
+                assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+                assert!(error.to_string().contains(r"data\large"), "{error}");
+                is_clean(&samba);
+            }
+            (Ok(_), Consistency::Listed) => {
+                assert_eq!(controller.volumes.figures().changed(), 1);
+                let text = fs::read_to_string(at(&samba, MANIFEST)).unwrap();
+                let changed = text
+                    .lines()
+                    .filter(|line| line.contains("\"changed\":true"));
+                let changed: Vec<_> = changed.collect();
+                assert!(changed.len() == 1 && changed[0].contains("\"path\":\"large\""));
+                let controller = Controller::new(samba.port());
+                restore(&controller, &wanted.snapshot).unwrap();
+                assert!(is_same(&at(&samba, PLACE), &at(&samba, "new")));
+            }
+            (done, _) => panic!("{done:?}"),
+        }
+    }
+}
+
+/// Between a cut and the repeat the source changes: the snapshot is of what it has then, and begun when the first call was.
+#[test]
+fn a_repeated_snapshot_is_of_what_the_source_has() {
+    let (samba, _, wanted) = scene(fill);
+    let mut number = 0;
+    let call = |port| Controller::new(port).take(&wanted).is_ok();
+    cut_each(&samba, 7, call, |_| {
+        number += 1;
+        let controller = Controller::new(samba.port());
+        if listed(&controller).is_empty() && !at(&samba, PLACE).exists() {
+            CHANGES[number % CHANGES.len()](&at(&samba, "data"));
+            take(&controller, &wanted).unwrap();
+            assert!(is_same(&at(&samba, "data"), &at(&samba, PLACE)), "{number}");
+            restore(&controller, &wanted.snapshot).unwrap();
+            assert!(is_same(&at(&samba, "data"), &at(&samba, "new")), "{number}");
+            delete(&controller, &gone(&volume("pvc-1", "new"))).unwrap();
+            fs::remove_dir_all(at(&samba, "data")).unwrap();
+            fs::create_dir(at(&samba, "data")).unwrap();
+            fill(&samba);
+        }
+        drop_snapshot(&controller, &wanted.snapshot).unwrap();
+    });
+}
+
+/// A snapshot under way keeps its source, and a restore its snapshot; one name is one snapshot.
+#[test]
+fn nobody_deletes_what_is_copied() {
+    let (samba, other, wanted) = scene(put_one);
+    let source = volume("pvc-0", "data");
+    let copied = at(&samba, ".wincsi/clones/snap-1.snapshot/sub");
+    let (hold, attack) = held(move |_| copied.exists());
+    let slow = Controller::new(between(samba.port(), attack).0);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| slow.take(&wanted));
+        hold.reached.recv().unwrap();
+        let aborted = [
+            other.delete(&gone(&source)).map(drop),
+            other.delete_snapshot(&wanted.snapshot),
+            slow.delete_snapshot(&wanted.snapshot),
+            other.take(&wanted).map(drop),
+        ];
+        for done in aborted {
+            assert_eq!(done.unwrap_err().code(), Code::Aborted);
+        }
+        let error = restore(&other, &wanted.snapshot).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{error}");
+        assert!(listed(&other).is_empty());
+        drop(hold);
+        running.join().unwrap().unwrap();
+    });
+    put(&samba, "second");
+    let another = Take {
+        source_id: "127.0.0.1/plain#second#pvc-2#".to_owned(),
+        volume: None,
+        folder: volume("pvc-2", "second").folder,
+        ..wanted.clone()
+    };
+    let error = other.take(&another).unwrap_err();
+    assert_eq!(error.code(), Code::AlreadyExists, "{error}");
+    let restored = at(&samba, ".wincsi/clones/pvc-1/sub");
+    let (hold, attack) = held(move |_| restored.exists());
+    let slow = Controller::new(between(samba.port(), attack).0);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| restore(&slow, &wanted.snapshot));
+        hold.reached.recv().unwrap();
+        let error = other.delete_snapshot(&wanted.snapshot).unwrap_err();
+        assert_eq!(error.code(), Code::Aborted, "{error}");
+        let beside = self::restored(&wanted.snapshot, volume("pvc-2", "beside"));
+        other.clone_by(&beside, soon()).unwrap();
+        drop(hold);
+        running.join().unwrap().unwrap();
+    });
+    assert!(at(&samba, "new/sub/file").exists() && at(&samba, "beside/sub/file").exists());
+}
+
+#[test]
+fn a_snapshot_leaves_a_twentieth_of_the_share_free() {
+    let (samba, free) = limited();
+    set(&samba, put_one);
+    let (wanted, controller) = (take_of("data"), Controller::new(samba.port()));
+    for (of_thousand, words) in [
+        (49, "50176 bytes free of 1024000"),
+        (49, "no more than the 50176"),
+    ] {
+        free(of_thousand);
+        let error = controller.take(&wanted).unwrap_err();
+        assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(
+            !controller
+                .volumes
+                .may_have_left_snapshot(&wanted.snapshot.name)
+        );
+        is_clean(&samba);
+    }
+    free(50);
+    controller.take(&wanted).unwrap();
+    free(49);
+    let error = restore(&controller, &wanted.snapshot).unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
+    assert_eq!(controller.volumes.figures().failed(Reason::Space), 3);
+    free(50);
+    restore(&controller, &wanted.snapshot).unwrap();
+}
+
+#[test]
+fn sources_that_are_missing_or_broken_are_refused() {
+    let (samba, controller, wanted) = scene(put_one);
+    create(&controller, &volume("pvc-2", "linked")).unwrap();
+    symlink("../data", at(&samba, "linked/up")).unwrap();
+    for (folder, code) in [
+        ("none", Code::NotFound),
+        ("linked", Code::FailedPrecondition),
+    ] {
+        let wanted = Take {
+            volume: None,
+            ..take_of(folder)
+        };
+        let error = controller.take(&wanted).unwrap_err();
+        assert_eq!(error.code(), code, "{folder} {error}");
+        assert!(error.to_string().contains(folder), "{error}");
+        is_clean(&samba);
+    }
+    let gone = named("snap-2");
+    assert_eq!(
+        restore(&controller, &gone).unwrap_err().code(),
+        Code::NotFound
+    );
+    drop_snapshot(&controller, &gone).unwrap();
+    take(&controller, &wanted).unwrap();
+}
