@@ -49,6 +49,7 @@ fn peak_after(samba: &Samba, source: &str) -> u64 {
         target_id,
         depth: 9,
         patience: Duration::from_secs(30),
+        trusts: true,
         unsteady: Unsteady::Refuse,
     };
     let copied = share.copy(

@@ -34,6 +34,8 @@ struct Listing {
     places: Vec<Place>,
     /// The id that was asked for.
     id: Option<SnapshotId>,
+    /// Whether it was asked by an id, be it a volume's.
+    has_id: bool,
     asked: Asked,
 }
 
@@ -140,13 +142,13 @@ impl Controller {
             let connections = self.connections(&base, &secret);
             let (whole, has_more) = match self.volumes.snapshots(&connections, &base, &asked, by) {
                 // Its share or base folder is gone.
-                Err(error) if listing.id.is_some() && error.code() == Code::InvalidArgument => {
+                Err(error) if listing.has_id && error.code() == Code::InvalidArgument => {
                     (Vec::new(), false)
                 }
                 found => found?,
             };
             for whole in whole {
-                answer.next_token = format!("{number}#{}", smb_text(&whole.name));
+                answer.next_token = format!("{number}#{}", whole.key);
                 answer.entries.extend(entry(listing.id.as_ref(), whole));
             }
             if has_more {
@@ -166,6 +168,7 @@ impl Listing {
         let mut listing = Self {
             places: Vec::new(),
             id: None,
+            has_id: !id.is_empty() || !source_id.is_empty(),
             asked: Asked::default(),
         };
         if !source_id.is_empty() {
@@ -202,14 +205,16 @@ impl Listing {
         Ok(Some(listing))
     }
 
-    /// The number of the first base folder of a page, and the name after which it begins there.
-    fn start(&self, token: &str) -> Result<(usize, Option<Name>), Status> {
+    /// The number of the first base folder of a page, and the key after which it begins there.
+    fn start(&self, token: &str) -> Result<(usize, Option<String>), Status> {
         if token.is_empty() {
             return Ok((0, None));
         }
-        let fields = token.split_once('#').and_then(|(number, name)| {
+        let is_key = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        let fields = token.split_once('#').and_then(|(number, key)| {
             let number = number.parse().ok().filter(|it| *it < self.places.len())?;
-            Some((number, Some(place::volume_name(name).ok()?)))
+            let is_key = !key.is_empty() && key.bytes().all(is_key);
+            is_key.then(|| (number, Some(key.to_owned())))
         });
         let text = "starting_token is none that this list gave";
         fields.ok_or_else(|| Status::new(Code::Aborted, text))

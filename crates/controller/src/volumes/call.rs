@@ -255,7 +255,7 @@ impl<'a> Call<'a> {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
-        self.has_own = true;
+        self.has_own = files.manifest.is_none();
         let record = match files.manifest {
             Some(_) => Record::parse_snapshot(&bytes, &files.key),
             None => Record::parse(&bytes, &files.key),

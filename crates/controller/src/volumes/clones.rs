@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | volume | volume | the place is decided under the locks of all base folders that it lies in |
 //! | volume | snapshot | each entry has to be the manifest's |
-//! | snapshot | volume | a manifest, which the record has before the rename; nobody else decides about the place |
+//! | snapshot | volume | a manifest, which the record has before the rename; the base folder must lie in no volume |
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -18,7 +18,7 @@ use smb::{
 };
 
 use super::call::{Call, Files, LIMITS, ROUND};
-use super::create::{allow, check};
+use super::create::{allow, check, expect_base_alone};
 use super::manifest::{Checker, Writer};
 use super::names::key;
 use super::place::{End, Found};
@@ -46,6 +46,8 @@ struct Cloning<'a> {
     id: Option<FileId>,
     /// Whether the record is of this copy: then a failure takes it back.
     is_begun: bool,
+    /// What was free before the copy.
+    free: Option<u64>,
 }
 
 /// What looks at each entry of a copy.
@@ -87,6 +89,7 @@ pub(super) fn copy(
         record,
         id: None,
         is_begun: false,
+        free: None,
     };
     let lock = cloning.files.lock.clone();
     call.in_records(&lock, |call| cloning.run(call))?;
@@ -211,6 +214,8 @@ impl Cloning<'_> {
             }
         }
         let done = self.with_source(call);
+        self.volumes
+            .book_space(&self.target.label(), self.free, &done);
         call.discard_aside();
         if done.as_ref().is_err_and(|error| !error.may_pass()) && self.is_begun {
             self.take_back(call);
@@ -312,12 +317,12 @@ impl Cloning<'_> {
                     work(self, call, &found.path)
                 })
             }
-            // Its lock is enough.
-            Target::Snapshot(_) => {
+            Target::Snapshot(take) => call.decide(&self.files, &take.folder, |call, known, _| {
+                expect_base_alone(call, known)?;
                 let found = call.find(&self.place)?;
                 self.expect_free(call, &found)?;
                 work(self, call, &found.path)
-            }
+            }),
         }
     }
 
@@ -344,10 +349,14 @@ impl Cloning<'_> {
         let clones = call.clones.clone();
         let id = call.make_in_records(&[&clones, &self.files.copy])?;
         if self.id != Some(id) {
+            self.record.state = State::Cloning(Held::new(id, Created::Made, &[]));
+            if self.record.taken.is_some() && call.now == 0 {
+                // That tells the server's time.
+                call.write(&self.files, &self.record)?;
+            }
             if let Some(taken) = &mut self.record.taken {
                 taken.begun = or_own_clock(call.now);
             }
-            self.record.state = State::Cloning(Held::new(id, Created::Made, &[]));
             call.write(&self.files, &self.record)?;
             self.id = Some(id);
         }
@@ -377,6 +386,7 @@ impl Cloning<'_> {
             target_id: id,
             depth: LIMITS.depth,
             patience: ROUND,
+            trusts: matches!(self.target, Target::Volume(_)),
             unsteady: match self.target {
                 Target::Snapshot(take) if take.consistency == Consistency::Listed => Unsteady::Keep,
                 Target::Snapshot(_) | Target::Volume(_) => Unsteady::Refuse,
@@ -386,7 +396,9 @@ impl Cloning<'_> {
         // The caller's deadline may have passed.
         call.by = Instant::now() + ROUND;
         let Watching { watched, entries } = watching;
-        let done = watched.end(done).map_err(|error| self.or_blocked(error));
+        let (free, done) = watched.end(done);
+        self.free = free;
+        let done = done.map_err(|error| self.or_blocked(error));
         match (done, entries, &source.manifest) {
             (Ok(()), Entries::Written(writer), _) => self.end_manifest(call, writer),
             (Err(error), Entries::Written(writer), _) => {
@@ -475,6 +487,14 @@ impl Cloning<'_> {
                 return Err(Error::Busy(format!("{path} was moved away just now")));
             }
         };
+        if let Some(manifest) = self
+            .record
+            .taken
+            .as_ref()
+            .and_then(|it| it.manifest.as_ref())
+        {
+            call.expect_length(&self.files, manifest)?;
+        }
         self.record.state = State::Ready(Held::new(id, Created::Made, above));
         call.write(&self.files, &self.record)
     }

@@ -127,8 +127,8 @@ pub(super) fn allow(
     if found.end == End::File {
         return Err(call.failed(&found.path, Failure::NotAFolder).into());
     }
+    expect_base_alone(call, known)?;
     let place = found.place(&call.base.path, &volume.folder);
-    let base = base_place(call);
     for known in known {
         let Ok(other) = &known.volume else {
             continue;
@@ -137,18 +137,34 @@ pub(super) fn allow(
             continue;
         }
         let is_here = !matches!(other.state, State::Deleting(_));
-        if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
-            let (volume, records) = (&other.name, call.base.at(&known.file));
-            return Err(Error::Invalid(format!(
-                "the base folder {} lies in volume {volume}, whose record is in {records}",
-                call.base
-            )));
-        }
         let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
         if !is_here && overlaps && other.is_unmoved(call)? {
             let (volume, path) = (&other.name, call.base.at(&other.path));
             return Err(Error::Busy(format!(
                 "volume {volume} is being deleted, and its folder {path} is not moved away yet"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a base folder that lies in a volume, whose delete would take what is in the base.
+pub(super) fn expect_base_alone(call: &Call<'_>, known: &[Arc<Known>]) -> Result<(), Error> {
+    let base = base_place(call);
+    for known in known {
+        let Ok(other) = &known.volume else {
+            continue;
+        };
+        let is_named = match other.state {
+            State::Left => continue,
+            State::Deleting(_) => false,
+            State::Creating | State::Cloning(_) | State::Ready(_) => base.is_named_in(&other.place),
+        };
+        if is_named || base.has_id_of(&other.place) {
+            let (volume, records) = (&other.name, call.base.at(&known.file));
+            return Err(Error::Invalid(format!(
+                "the base folder {} lies in volume {volume}, whose record is in {records}",
+                call.base
             )));
         }
     }

@@ -19,7 +19,7 @@ const PORTION: usize = 512 * 1024;
 /// The longest line: a path of SMB has 32,767 letters, of which each may be escaped.
 const LONGEST_LINE: usize = 1024 * 1024;
 /// How many entries a snapshot may have: a restore remembers some bytes of each.
-const MOST: usize = 10_000_000;
+const MOST: usize = 1_000_000;
 
 /// What the first line has.
 #[derive(Serialize)]
@@ -74,6 +74,8 @@ pub(super) struct Checker {
 
 struct Expected {
     path: u64,
+    /// The last line of a path has the least.
+    left: usize,
     facts: u64,
     has_come: bool,
 }
@@ -187,14 +189,13 @@ impl Checker {
         each_line(share, path, manifest, |line| {
             expected.push(Expected {
                 path: hasher.hash_one(&line.path),
+                left: MOST.saturating_sub(expected.len()),
                 facts: hasher.hash_one(line.facts()),
                 has_come: false,
             });
             expected.len() <= MOST
         })?;
-        // The last one of a path comes first, and stays.
-        expected.reverse();
-        expected.sort_by_key(|one| one.path);
+        expected.sort_unstable_by_key(|one| (one.path, one.left));
         expected.dedup_by_key(|one| one.path);
         Ok(Self {
             hasher,

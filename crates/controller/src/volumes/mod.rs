@@ -258,6 +258,10 @@ impl Volumes {
         by: Instant,
     ) -> Result<(), Error> {
         let name = title(&snapshot.base, &snapshot.label());
+        if names::is_reserved(&snapshot.base.path) {
+            tracing::warn!("nothing is deleted for {name}: no base folder can be there");
+            return Ok(());
+        }
         let work = Work::DeleteSnapshot(snapshot.clone());
         let done = self.outlast((&name, &work), by, move |volumes| {
             volumes.over((&*connector, &snapshot.base, by), |call| {
@@ -277,6 +281,9 @@ impl Volumes {
         asked: &Asked,
         by: Instant,
     ) -> Result<(Vec<WholeSnapshot>, bool), Error> {
+        if names::is_reserved(&base.path) {
+            return Ok((Vec::new(), false));
+        }
         self.over((connector, base, by), |call| snapshots::list(call, asked))
     }
 

@@ -16,7 +16,7 @@ use transport::Code;
 
 use super::call::{Call, Files};
 use super::clones::remove_half;
-use super::names::{RECORDS, label, text};
+use super::names::{RECORDS, key, label, text};
 use super::place::End;
 use super::record::{Manifest, Record, State};
 use super::{Base, Error, Folder, Origin, Source};
@@ -60,6 +60,8 @@ pub enum Consistency {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeSnapshot {
     pub name: Name,
+    /// What its files are named for.
+    pub key: String,
     /// Of the volume.
     pub source_id: String,
     /// Of the volume, as its record had it; 0 without one.
@@ -74,8 +76,8 @@ pub struct Asked {
     pub name: Option<Name>,
     /// Those of a volume, by its handle.
     pub source_id: Option<String>,
-    /// Those that come after this one, which may be gone.
-    pub after: Option<Name>,
+    /// Those that come after this key, whose snapshot may be gone.
+    pub after: Option<String>,
     pub most: usize,
 }
 
@@ -102,6 +104,7 @@ impl WholeSnapshot {
     pub(super) fn of(name: &Name, record: &Record) -> Self {
         Self {
             name: name.clone(),
+            key: key(name),
             source_id: record.source.clone().unwrap_or_default(),
             size: record.size,
             begun: record.taken.as_ref().map_or(0, |taken| taken.begun),
@@ -114,7 +117,7 @@ impl Call<'_> {
     pub(super) fn snapshot_place(&self, name: &Name) -> Result<SharePath, Error> {
         let path = self.base.below(&SharePath::root(), RECORDS)?;
         let path = self.base.below(&path, "snapshots")?;
-        self.base.below(&path, &super::names::key(name))
+        self.base.below(&path, &key(name))
     }
 
     /// The id of a snapshot's folder, if that and the manifest are there as the record has them.
@@ -140,7 +143,11 @@ impl Call<'_> {
     }
 
     /// What the manifest has is seen when it is restored.
-    fn expect_length(&mut self, files: &Files, manifest: &Manifest) -> Result<(), Error> {
+    pub(super) fn expect_length(
+        &mut self,
+        files: &Files,
+        manifest: &Manifest,
+    ) -> Result<(), Error> {
         let Some(path) = &files.manifest else {
             return Ok(());
         };
@@ -243,13 +250,9 @@ pub(super) fn list(
         return Ok((whole, false));
     }
     for key in keys(call, asked)? {
-        let Some(snapshot) = look(call, &key)? else {
+        let Some(snapshot) = look(call, &key, asked.source_id.as_ref())? else {
             continue;
         };
-        let is_of = |id: &String| snapshot.source_id == *id;
-        if !asked.source_id.as_ref().is_none_or(is_of) {
-            continue;
-        }
         if whole.len() >= asked.most {
             return Ok((whole, true));
         }
@@ -261,7 +264,7 @@ pub(super) fn list(
 /// The keys of those that may be meant, sorted.
 fn keys(call: &mut Call<'_>, asked: &Asked) -> Result<Vec<String>, Error> {
     if let Some(name) = &asked.name {
-        return Ok(vec![super::names::key(name)]);
+        return Ok(vec![key(name)]);
     }
     let (records, by) = (call.records.clone(), call.by);
     let (listing, _) = call
@@ -273,18 +276,24 @@ fn keys(call: &mut Call<'_>, asked: &Asked) -> Result<Vec<String>, Error> {
     }
     let names = listing.entries.iter().map(|entry| text(&entry.name));
     let keys = names.filter_map(|name| name.strip_suffix(SUFFIX).map(str::to_owned));
-    let after = asked.after.as_ref().map(super::names::key);
-    let mut keys: Vec<String> = keys
-        .filter(|key| after.as_ref().is_none_or(|it| key > it))
-        .collect();
+    let is_next = |key: &String| asked.after.as_ref().is_none_or(|after| key > after);
+    let mut keys: Vec<String> = keys.filter(is_next).collect();
     keys.sort_unstable();
     Ok(keys)
 }
 
-fn look(call: &mut Call<'_>, key: &str) -> Result<Option<WholeSnapshot>, Error> {
-    let files = call.snapshot_files_by(key)?;
-    let looked = call.read(&files).and_then(|record| {
-        let Some(record) = record.filter(|it| matches!(it.state, State::Ready(_))) else {
+/// The snapshot with a key, if it is whole, and of this source.
+fn look(
+    call: &mut Call<'_>,
+    key: &str,
+    source_id: Option<&String>,
+) -> Result<Option<WholeSnapshot>, Error> {
+    let looked = call.snapshot_files_by(key).and_then(|files| {
+        let is_of = |record: &Record| {
+            let is_its = source_id.is_none() || record.source.as_ref() == source_id;
+            is_its && matches!(record.state, State::Ready(_))
+        };
+        let Some(record) = call.read(&files)?.filter(is_of) else {
             return Ok(None);
         };
         let Ok(name) = Name::new(&record.name) else {
@@ -295,9 +304,10 @@ fn look(call: &mut Call<'_>, key: &str) -> Result<Option<WholeSnapshot>, Error> 
         Ok(Some(WholeSnapshot::of(&name, &record)))
     });
     match looked {
-        Err(error) if error.code() == Code::FailedPrecondition => {
-            let path = call.base.at(&files.record);
-            tracing::warn!("{path} is listed as no snapshot: {error}");
+        Err(error)
+            if [Code::FailedPrecondition, Code::PermissionDenied].contains(&error.code()) =>
+        {
+            tracing::warn!("{key} in {} is listed as no snapshot: {error}", call.base);
             Ok(None)
         }
         looked => looked,

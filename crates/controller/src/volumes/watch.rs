@@ -96,11 +96,11 @@ impl<'a> Watched<'a> {
         )))
     }
 
-    pub(super) fn end(self, done: smb::Result<Copied>) -> Result<(), Error> {
+    /// Returns what was free before, too.
+    pub(super) fn end(self, done: smb::Result<Copied>) -> (Option<u64>, Result<(), Error>) {
         let (label, time) = (&self.label, self.begun.elapsed().as_secs());
         let failed = match (done, self.stopped) {
             (Ok(copied), _) => {
-                lock(&self.volumes.starved).remove(&self.label);
                 if copied.unproved > 0 {
                     tracing::warn!(
                         "{label}: of its source's folders only their kind shows that they are no links"
@@ -108,7 +108,7 @@ impl<'a> Watched<'a> {
                 }
                 let (entries, bytes) = (copied.entries, copied.bytes);
                 tracing::info!("{label}: copied in {time} s, {entries} entries, {bytes} bytes");
-                return Ok(());
+                return (self.free, Ok(()));
             }
             (Err(_), Some(stopped)) => stopped,
             // Its source was moved by other ways than ours.
@@ -117,17 +117,29 @@ impl<'a> Watched<'a> {
             }
             (Err(error), None) => Error::from(error),
         };
-        let is_full = matches!(&failed, Error::Full(_))
-            || matches!(&failed, Error::Share(error) if error.failure == Failure::Full);
-        if let (true, Some(free)) = (is_full, self.free) {
-            let mut starved = lock(&self.volumes.starved);
+        tracing::warn!("{label}: ended after {time} s: {failed}");
+        (self.free, Err(failed))
+    }
+}
+
+impl Volumes {
+    /// Remembers what was free before a copy that was given up for too little space: the next one begins with more.
+    pub(super) fn book_space(&self, label: &str, free: Option<u64>, done: &Result<(), Error>) {
+        let mut starved = lock(&self.starved);
+        let is_full = match done {
+            Ok(()) => {
+                starved.remove(label);
+                return;
+            }
+            Err(Error::Share(error)) => error.failure == Failure::Full,
+            Err(error) => matches!(error, Error::Full(_)),
+        };
+        if let (true, Some(free)) = (is_full, free) {
             if starved.len() >= MOST_FAILED {
                 starved.clear();
             }
-            let before = starved.entry(self.label.clone()).or_insert(free);
+            let before = starved.entry(label.to_owned()).or_insert(free);
             *before = free.max(*before);
         }
-        tracing::warn!("{label}: ended after {time} s: {failed}");
-        Err(failed)
     }
 }

@@ -286,6 +286,8 @@ fn a_list_is_of_an_id_or_a_volume() {
         ("x", ""),
         ("", "x"),
         ("", "127.0.0.1/encrypted#pvc-9##"),
+        ("", "127.0.0.1/encrypted/gone#pvc-1##"),
+        ("", "127.0.0.1/gone#pvc-1##"),
         (ID, "127.0.0.1/encrypted#pvc-9##"),
         ("snapshot#127.0.0.1/encrypted#gone", ""),
         ("snapshot#127.0.0.1/encrypted/gone#snap-1", ""),

@@ -9,6 +9,7 @@ use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share
 use transport::Code;
 use wincsi_controller::volumes::{Connected, Connector, Deleted, Unrecorded};
 
+use crate::clones::{limited, set};
 use crate::fixture::{
     Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, put, volume,
 };
@@ -134,6 +135,33 @@ fn nothing_is_left_of_a_snapshot_that_failed() {
         }
     }
     assert!(judged > 10, "{judged}");
+}
+
+/// Also if it gets full once all is copied.
+#[test]
+fn a_share_that_was_full_is_not_filled_again() {
+    let (samba, free) = limited();
+    free(500);
+    set(&samba, |samba| put(samba, "data"));
+    let wanted = snapshots::take_of("data");
+    let mut refused = 0;
+    for number in 0.. {
+        let controller = Controller::new(samba.port());
+        let failing = Failing::new(&samba, number, || Failure::Full);
+        let operations = Arc::clone(&failing.operations);
+        if controller.with(failing).take(&wanted).is_err()
+            && let Err(error) = snapshots::take(&controller, &wanted)
+        {
+            assert_eq!(error.code(), Code::ResourceExhausted, "{number} {error}");
+            refused += 1;
+        }
+        let snapshot = &wanted.snapshot;
+        snapshots::drop_snapshot(&Controller::new(samba.port()), snapshot).unwrap();
+        if operations.load(Ordering::Relaxed) <= number {
+            break;
+        }
+    }
+    assert!(refused > 5, "{refused}");
 }
 
 /// What a delete decided stays decided, though a create of the name fails meanwhile.

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use transport::Code;
-use wincsi_controller::volumes::{Asked, Error, Take, WholeSnapshot};
+use wincsi_controller::volumes::{Asked, Deleted, Error, Take, WholeSnapshot};
 
 use crate::fixture::{Controller, at, clone, create, delete, entries, gone, volume};
 use crate::server::Samba;
@@ -31,7 +31,7 @@ struct Model {
     random: TestRng,
     /// The volume of each snapshot, what it had, and how it was answered.
     snapshots: BTreeMap<&'static str, (&'static str, Tree, WholeSnapshot)>,
-    restored: BTreeMap<&'static str, Tree>,
+    restored: BTreeMap<&'static str, (&'static str, Tree)>,
     step: u32,
 }
 
@@ -136,10 +136,11 @@ impl Model {
             (None, Some((_, tree, _))) => {
                 assert_eq!(done, Ok(()));
                 assert_eq!(self::tree(&at(&self.samba, name)), *tree, "{}", self.step);
-                self.restored.insert(name, tree.clone());
+                self.restored.insert(name, (snapshot, tree.clone()));
             }
-            // The same again, also if the snapshot is gone; or another's.
-            (Some(_), _) => assert!([Ok(()), Err(Code::AlreadyExists)].contains(&done)),
+            // Also if the snapshot is gone.
+            (Some((source, _)), _) if *source == snapshot => assert_eq!(done, Ok(())),
+            (Some(_), _) => assert_eq!(done, Err(Code::AlreadyExists)),
         }
     }
 
@@ -151,7 +152,8 @@ impl Model {
 
     fn delete(&mut self) {
         let name = self.one(&RESTORED);
-        delete(&self.controller, &gone(&volume(name, name))).unwrap();
+        let deleted = delete(&self.controller, &gone(&volume(name, name)));
+        assert_eq!(deleted.unwrap(), Deleted::Gone, "{}", self.step);
         self.restored.remove(name);
     }
 
@@ -169,7 +171,7 @@ impl Model {
             let place = at(&self.samba, ".wincsi/snapshots").join(name);
             assert_eq!(self::tree(&place), *tree, "{} {name}", self.step);
         }
-        for (name, tree) in &self.restored {
+        for (name, (_, tree)) in &self.restored {
             assert_eq!(
                 self::tree(&at(&self.samba, name)),
                 *tree,

@@ -116,7 +116,10 @@ fn a_snapshot_outlives_its_volume_and_is_restored() {
         take(&Controller::new(samba.port()), &wanted).unwrap(),
         taken
     );
+    let long = format!(".wincsi/{}.snapshot", "x".repeat(240));
+    fs::write(at(&samba, &long), "{}").unwrap();
     assert_eq!(listed(&controller), [taken]);
+    fs::remove_file(at(&samba, &long)).unwrap();
     let volume = volume("pvc-0", "data");
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
     restore(&controller, &wanted.snapshot).unwrap();
@@ -378,6 +381,44 @@ fn only_a_snapshots_own_folder_goes() {
         assert_eq!(is_there, before && stays.is_some(), "{number}");
         assert!(at(&samba, "data/sub/file").exists(), "{number}");
     }
+}
+
+/// Guards: P87
+#[test]
+fn no_base_in_a_volume_or_archive_has_snapshots() {
+    let (samba, controller) = start();
+    let around = volume("pvc-a", "pvc-a");
+    create(&controller, &around).unwrap();
+    for base in ["pvc-a/deep", "pvc-a", "x"] {
+        put(&samba, &format!("{base}/sub"));
+        let mut wanted = take_of("sub");
+        wanted.volume = None;
+        wanted.snapshot.base = crate::fixture::base(base);
+        let taken = take(&controller, &wanted).map_err(|error| error.code());
+        let is_alone = base == "x";
+        let expected = if is_alone {
+            None
+        } else {
+            Some(Code::InvalidArgument)
+        };
+        assert_eq!(taken.err(), expected, "{base}");
+        assert_eq!(
+            at(&samba, base).join(".wincsi").exists(),
+            is_alone,
+            "{base}"
+        );
+    }
+    assert_eq!(delete(&controller, &gone(&around)).unwrap(), Deleted::Gone);
+    fs::rename(at(&samba, "x"), at(&samba, "archived-x")).unwrap();
+    let mut archived = named("snap-1");
+    archived.base = crate::fixture::base("archived-x");
+    drop_snapshot(&controller, &archived).unwrap();
+    assert!(
+        at(&samba, "archived-x")
+            .join(PLACE)
+            .join("sub/file")
+            .exists()
+    );
 }
 
 /// A file is written before each of its reads: `strict` fails, `listed` names it and no other.

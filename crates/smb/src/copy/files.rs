@@ -10,6 +10,8 @@ use crate::wire::create::COPIED;
 const BATCH: u64 = 1024 * 1024;
 /// How often a file is copied that changes meanwhile.
 const TRIES: u32 = 3;
+/// How often another file may have the name of one that is to be opened.
+const MOST_REPLACED: u32 = 16;
 
 /// Where a small file's copy is to be, and what it has then.
 type Content = (SharePath, Vec<u8>, Version);
@@ -46,7 +48,8 @@ impl Copy<'_> {
             match found {
                 // By the same id it is the source itself, through a link.
                 Ok(found)
-                    if found.kind == Kind::File
+                    if self.order.trusts
+                        && found.kind == Kind::File
                         && found.id != entry.id
                         && found.version.size == entry.size
                         && found.version.basic.written == entry.basic.written =>
@@ -126,8 +129,8 @@ impl Copy<'_> {
     /// Copies one file of any size.
     fn large(&mut self, pair: &Pair<'_>, entry: &Entry) -> Result<()> {
         let path = self.place(&pair.source.path, entry)?;
-        let mut id = entry.id;
-        for tries in 1..=TRIES {
+        let (mut id, mut tries, mut replaced) = (entry.id, 0, 0);
+        while tries < TRIES && replaced < MOST_REPLACED {
             let at = (Operation::Read, &path, self.by());
             let source = match self.source.run(at, |c| c.open_source(&path, id)) {
                 Err(error) if is_gone(&error.failure) => return Ok(()),
@@ -136,12 +139,14 @@ impl Copy<'_> {
                     Failure::Changed { found, .. } => {
                         self.expect_source(pair)?;
                         id = found;
+                        replaced += 1;
                         continue;
                     }
                     _ => return Err(error),
                 },
                 Ok(source) => source,
             };
+            tries += 1;
             let keeps = tries == TRIES && self.order.unsteady == Unsteady::Keep;
             if self.once(pair, entry, (&path, &source), keeps)? {
                 return Ok(());

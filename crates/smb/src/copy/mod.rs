@@ -22,7 +22,7 @@ use crate::walk::{Limits, remove_content};
 /// Neither streams nor access lists are copied. A symbolic link that the server follows to a file is copied as that file.
 /// One that leads nowhere is not listed by Samba, and so left out.
 ///
-/// A file of the copy with the source's size and time of last write is whole: it is neither read nor written again. Any
+/// A file of the copy with the source's size and time of last write is whole, see `trusts`: it is neither read nor written again. Any
 /// other entry of the copy is removed, or made once more. So a repeated call goes on where the last one ended.
 ///
 /// Before anything is written, the whole source is listed. Errors name the entry; beside what
@@ -59,6 +59,8 @@ pub struct CopyOrder {
     pub depth: u64,
     /// For each exchange with the server, of 16 MiB at most.
     pub patience: Duration,
+    /// Whether a file that the copy has with the source's size and time is whole. Else it is copied once more.
+    pub trusts: bool,
     pub unsteady: Unsteady,
 }
 

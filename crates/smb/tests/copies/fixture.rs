@@ -186,6 +186,7 @@ pub(crate) fn order(share: &mut RemoteShare) -> wincsi_smb::Result<CopyOrder> {
         target,
         depth: 20,
         patience: Duration::from_secs(30),
+        trusts: true,
         unsteady: Unsteady::Refuse,
     })
 }

@@ -128,3 +128,19 @@ fn a_server_that_falls_silent_ends_the_copy() {
     copy(&mut fixture.open()).unwrap();
     fixture.assert_equal("repeated");
 }
+
+#[test]
+fn what_is_not_trusted_is_copied_once_more() {
+    let fixture = Fixture::with_each_kind();
+    let first = copy(&mut fixture.open()).unwrap();
+    for (trusts, written) in [(true, 0), (false, first.written)] {
+        let mut share = fixture.open();
+        let order = CopyOrder {
+            trusts,
+            ..order(&mut share).unwrap()
+        };
+        let mut on = |_: &CopyProgress| ControlFlow::Continue(());
+        assert_eq!(share.copy(&order, &mut on).unwrap().written, written);
+        fixture.assert_equal("copied again");
+    }
+}
