@@ -14,12 +14,14 @@
 //! - [`machine`]: kubelet's files and the event log.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
 //! - [`admission`]: whether calls may begin, and which a drain waits for.
+//! - [`doctor`]: `wincsi doctor`: one table of checks, by the running driver or by the command itself.
 //! - [`lifecycle`]: `wincsi node drain` and `wincsi node deregister`.
 //! - [`serve`]: sockets, registration, health, and the order of start and end.
 
 pub mod admission;
 pub mod cluster_dns;
 pub mod code;
+pub mod doctor;
 pub mod flags;
 pub mod host;
 pub mod in_flight;

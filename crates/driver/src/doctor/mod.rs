@@ -1,0 +1,3 @@
+//! What `wincsi doctor` looks at.
+
+pub mod server;
