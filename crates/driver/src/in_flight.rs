@@ -26,6 +26,8 @@ pub struct InFlight {
     uses: Unpoisoned<BTreeMap<VolumeHandle, Use>>,
     /// A volume that was used without a call is not any more.
     released: Condvar,
+    /// The volumes that calls had since the observation began that runs, if one runs.
+    observed: Unpoisoned<Option<BTreeSet<VolumeHandle>>>,
 }
 
 #[derive(Debug)]
@@ -51,6 +53,9 @@ impl InFlight {
 
     fn begin(&self, volume: &VolumeHandle, target: Option<String>) -> Result<Turn<'_>, Busy> {
         let mut uses = self.lock_for_call(volume);
+        if let Some(observed) = &mut *self.observed.lock() {
+            observed.insert(volume.clone());
+        }
         let of_volume = uses.entry(volume.clone()).or_insert(Use::Watched);
         match (&mut *of_volume, &target) {
             (Use::Watched, None) => *of_volume = Use::Alone,
@@ -74,6 +79,19 @@ impl InFlight {
             of: self,
             volume: volume.clone(),
         })
+    }
+
+    /// The volumes that have calls while `run` runs, with what it returns. No call waits for it, and one observation runs
+    /// at a time.
+    pub(crate) fn observed<T>(&self, run: impl FnOnce() -> T) -> (T, BTreeSet<VolumeHandle>) {
+        let is_call = |of_volume: &Use| !matches!(of_volume, Use::Watched);
+        let uses = self.uses.lock();
+        let now = uses.iter().filter(|(_, of_volume)| is_call(of_volume));
+        *self.observed.lock() = Some(now.map(|(volume, _)| volume.clone()).collect());
+        drop(uses);
+        let answer = run();
+        let called = self.observed.lock().take();
+        (answer, called.unwrap_or_default())
     }
 
     /// Waits while something other than a call has the volume.

@@ -126,7 +126,7 @@ fn foreign(at: &Endpoint, driver_name: &str) -> Option<String> {
 }
 
 /// Calls a driver of this node.
-fn call<R: Rpc>(
+pub(crate) fn call<R: Rpc>(
     at: &Endpoint,
     owner: Owner,
     request: &R::Request,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use program::run::{self, Program, Settings, Under};
+use wincsi_driver::doctor::command::Command;
 use wincsi_driver::flags::{self, Config, FlagError, Invocation};
 use wincsi_driver::lifecycle;
 use wincsi_driver::serve::{self, RunningServer, StartError};
@@ -15,7 +16,10 @@ const USAGE: &str = "\
 usage: wincsi node [flags]             serve as the CSI node plugin
        wincsi node drain [flags]       admit no new call, and wait for those that run
        wincsi node deregister [flags]  remove the registration socket
-wincsi node -help has the flags, which all three take
+       wincsi doctor [-json] [flags]   say what the node has; it changes nothing
+       wincsi doctor [-json] [-port=N] //SERVER/SHARE [flags]
+                                       say whether the server answers, and how; it logs on nowhere
+wincsi node -help has the flags, which all take
 ";
 
 /// The drain left calls.
@@ -41,6 +45,14 @@ fn obey(arguments: &[String]) -> ExitCode {
         ["node", "drain", ..] => with_config(&arguments[2..], drain),
         ["node", "deregister", ..] => with_config(&arguments[2..], deregister),
         ["node", ..] => with_config(&arguments[1..], serve),
+        ["doctor", ..] => {
+            let command = Command::of(&arguments[1..]);
+            with_config(&command.flags, |config| {
+                let (report, code) = command.run(config);
+                println!("{report}");
+                code.into()
+            })
+        }
         ["-version" | "--version" | "version", ..] => {
             println!("{}", Driver::VERSION);
             ExitCode::SUCCESS
@@ -52,7 +64,7 @@ fn obey(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn with_config(arguments: &[String], act: fn(&Config) -> ExitCode) -> ExitCode {
+fn with_config(arguments: &[String], act: impl FnOnce(&Config) -> ExitCode) -> ExitCode {
     match flags::parse(arguments, |name| env::var(name).ok()) {
         Ok(Invocation::Help) => {
             print!("{}", flags::usage());

@@ -75,6 +75,10 @@ impl Volumes {
         kinds.find_map(<dyn Any>::downcast_ref)
     }
 
+    pub(crate) fn context(&self) -> &Context {
+        &self.ctx
+    }
+
     /// Adds what is known of the volumes to a page of metrics, without a query to the node.
     pub fn render(&self, page: &mut Exposition) {
         let store = &self.ctx.store;

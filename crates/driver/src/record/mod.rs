@@ -19,7 +19,7 @@ use wincsi::{Cause, Error};
 
 pub(crate) use self::file_system::FILE_SYSTEM;
 pub(crate) use self::store::failed;
-pub use self::store::{Slot, Store, StoreError};
+pub use self::store::{Peeked, Slot, Store, StoreError};
 use crate::path::KubeletPath;
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.

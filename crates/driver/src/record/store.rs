@@ -42,6 +42,15 @@ pub struct Store {
     _lock: File,
 }
 
+/// What [`Store::peek`] sees.
+#[derive(Debug, Default)]
+pub struct Peeked {
+    /// By their volumes.
+    pub records: Vec<Record>,
+    /// Why each other file is no record.
+    pub unreadable: Vec<StoreError>,
+}
+
 /// Of volumes that have a record, and no others: anybody may make up handles.
 type RecordFiles = BTreeMap<VolumeHandle, Arc<RecordFile>>;
 
@@ -120,6 +129,34 @@ impl Store {
             by,
             _lock: lock,
         })
+    }
+
+    /// The records in a folder as they are now, beside the process that has them: without its lock, and nothing is written. A
+    /// folder that is missing has none.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    pub fn peek(folder: &Path, forms: &[Form]) -> Result<Peeked, StoreError> {
+        let mut peeked = Peeked::default();
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(peeked),
+            entries => entries.map_err(failed("list", folder))?,
+        };
+        for entry in entries {
+            let file = entry.map_err(failed("list", folder))?.path();
+            if file.extension() != Some(OsStr::new("json")) {
+                continue;
+            }
+            let read = RecordFile::read(file, forms, &FILE_SYSTEM);
+            match read.and_then(|(record_file, _)| record_file.get()) {
+                Ok(record) => peeked.records.extend(record),
+                Err(error) => peeked.unreadable.push(error),
+            }
+        }
+        peeked
+            .records
+            .sort_by(|one, other| one.volume.cmp(&other.volume));
+        Ok(peeked)
     }
 
     /// The file of a volume's record.

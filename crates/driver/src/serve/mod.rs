@@ -21,6 +21,7 @@ use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
+use crate::doctor::{Doctor, Periodic};
 use crate::flags::{self, Config};
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
@@ -56,6 +57,7 @@ pub struct RunningServer {
     pages: Option<HttpServer>,
     health: Option<HttpServer>,
     keeper: Option<Keeper>,
+    _looks: Periodic,
 }
 
 /// Starts serving: CSI answers when this returns, and kubelet finds the registration.
@@ -79,16 +81,10 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     identity(config).register(&mut router);
     serve_node(&volumes, info, &mut router);
     lifecycle::serve(&admission, &mut router);
+    let doctor = Doctor::new(&volumes, config.registry_endpoint());
+    doctor.serve(&mut router);
     let services = vec![(config.csi_endpoint(), Arc::new(router) as _)];
-    let mut options = ServerOptions::default();
-    // Kubelet connects anew for each call.
-    options.quiet_clients = true;
-    // The records lie beside the socket, unless a flag says where.
-    options.socket_folder = SocketFolder::OwnWithFiles;
-    options.max_process_calls = CALLS;
-    // `wincsi node drain` is another process.
-    options.max_running_calls = CALLS + options.reserved_calls;
-    let server = Arc::new(Server::bind(services, options)?);
+    let server = Arc::new(Server::bind(services, options())?);
     tracing::info!(
         "serving CSI as {} at {}",
         config.driver_name,
@@ -96,10 +92,14 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     );
     // The last step: what kubelet finds has to answer, and so has all that it calls then.
     let keeper = registered(config, &calls, &admission);
+    let registrar = keeper.as_ref().map(|keeper| Arc::clone(&keeper.registrar));
+    teach(&doctor, registrar.clone());
+    let looks = Periodic::of(&doctor);
     let site = Pages {
         calls,
         admission,
-        registrar: keeper.as_ref().map(|keeper| Arc::clone(&keeper.registrar)),
+        doctor,
+        registrar,
         server: Arc::clone(&server),
         reconciled: Reconciled::in_background(&volumes),
         probe: NodeProbe::of(node, &config.kubelet_path),
@@ -111,7 +111,26 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         pages,
         health,
         keeper,
+        _looks: looks,
     })
+}
+
+/// Of the sockets of CSI.
+fn options() -> ServerOptions {
+    let mut options = ServerOptions::default();
+    // Kubelet connects anew for each call.
+    options.quiet_clients = true;
+    // The records lie beside the socket, unless a flag says where.
+    options.socket_folder = SocketFolder::OwnWithFiles;
+    options.max_process_calls = CALLS;
+    // `wincsi node drain` is another process.
+    options.max_running_calls = CALLS + options.reserved_calls;
+    options
+}
+
+/// The doctor asks the registrar that registers the driver here; without one a sidecar does.
+fn teach(doctor: &Doctor, registrar: Option<Arc<Registrar>>) {
+    doctor.learn_registration(move || Some(registrar.as_ref()?.require_registered()));
 }
 
 /// Waits for a process that is being stopped, which has `-drain-timeout` for its calls.

@@ -8,12 +8,14 @@ use super::probe::{LIMIT, NodeProbe};
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
+use crate::doctor::Doctor;
 use crate::flags::Config;
 use crate::life::Volumes;
 
 pub(super) struct Pages {
     pub(super) calls: Arc<Calls>,
     pub(super) admission: Arc<Admission>,
+    pub(super) doctor: Arc<Doctor>,
     /// None when a sidecar registers the driver.
     pub(super) registrar: Option<Arc<Registrar>>,
     pub(super) server: Arc<Server>,
@@ -64,6 +66,7 @@ impl Pages {
         let is_draining = u8::from(!self.admission.is_open());
         page.gauge("wincsi_draining", help, is_draining);
         self.volumes.render(&mut page);
+        self.doctor.render(&mut page);
         Page {
             status: Status::Ok,
             content_type: metrics::CONTENT_TYPE,

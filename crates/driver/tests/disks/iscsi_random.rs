@@ -2,6 +2,7 @@
 //! records and of strangers, and each disk was written for its own volumes alone.
 
 mod check;
+mod findings;
 mod steps;
 mod strangers;
 
@@ -143,7 +144,14 @@ impl World {
             let step = draw(&mut below);
             let dies_at = (below(12) == 0).then(|| below(90));
             taken.push((step, dies_at));
-            if let Err(broken) = self.take(step, dies_at) {
+            let taken_well = self.take(step, dies_at);
+            // A look costs as much as a step.
+            let looks = taken.len().is_multiple_of(4);
+            let looked = taken_well.and_then(|()| match looks {
+                true => self.check_findings(),
+                false => Ok(()),
+            });
+            if let Err(broken) = looked {
                 let last = taken[taken.len().saturating_sub(40)..].iter();
                 let last = Vec::from_iter(last.map(|step| format!("{step:?}"))).join("\n");
                 panic!("node {node}, step {}: {broken}\n{last}", taken.len());

@@ -7,6 +7,7 @@ mod crash;
 mod deadlines;
 #[path = "../deaths/mod.rs"]
 mod deaths;
+mod doctor;
 #[cfg(unix)]
 mod failures;
 mod fixture;

@@ -10,6 +10,7 @@ use std::{fs, iter};
 use wincsi::iscsi::{Portal, TargetName};
 use wincsi::{Cause, Condition, Error, Feature};
 use wincsi_driver::cluster_dns::ClusterDns;
+use wincsi_driver::doctor::{CHECKS, stuck_rows};
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kinds::block::{self, format_rows};
 use wincsi_driver::kinds::disk::attribute_rows;
@@ -36,6 +37,8 @@ const SECTIONS: [&str; 3] = ["\n## Disks\n", "\n## Shares\n", "\n## Both\n"];
 
 /// The same of docs/iscsi.md.
 const ISCSI_SECTION: &str = "\n## When it fails\n";
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Where these texts are.
 const SOURCES: [&str; 3] = ["driver", "node", "os"];
@@ -92,6 +95,32 @@ fn the_page_of_stuck_pods_has_the_codes_of_failures_and_of_refused_requests() {
     for (name, text) in [("codes", codes()), ("refusals", refusals())] {
         let page = stuck();
         assert!(page.contains(&text), "docs/stuck.md lacks {name}:\n{text}");
+    }
+}
+
+/// A check that is taken out of the table is missing here.
+#[test]
+fn the_page_of_stuck_pods_has_the_checks_of_doctor() {
+    let rows = stuck_rows();
+    assert_eq!(rows.lines().count(), CHECKS.len());
+    let page = stuck();
+    let (_, section) = page.split_once("\n## What doctor finds\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let written = section.lines().filter(|line| line.starts_with("| `"));
+    let written: String = written.map(|line| format!("{line}\n")).collect();
+    assert_eq!(written, rows);
+    for check in CHECKS {
+        let (page, anchor) = check.page.split_once('#').unwrap();
+        let page = fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+        let headings = page.lines().filter(|line| line.starts_with('#'));
+        let mut anchors = headings.map(|line| {
+            let text = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = text
+                .chars()
+                .filter(|one| one.is_alphanumeric() || " -".contains(*one));
+            kept.collect::<String>().replace(' ', "-")
+        });
+        assert!(anchors.any(|one| one == anchor), "{}", check.page);
     }
 }
 

@@ -81,6 +81,10 @@ impl Kubelet {
         self.home.path().join("plugins/wincsi.io/csi.sock")
     }
 
+    pub(crate) fn simulated_node(&self) -> PathBuf {
+        self.home.path().join("node")
+    }
+
     pub(crate) fn csi(&self) -> Endpoint {
         Endpoint::socket(self.csi_path())
     }

@@ -4,6 +4,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+mod doctor;
 mod fixture;
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -7,6 +7,7 @@ mod crowd;
 mod deadlines;
 #[path = "../deaths/mod.rs"]
 mod deaths;
+mod doctor;
 mod fixture;
 mod folders;
 mod ill_servers;

@@ -17,6 +17,7 @@ use wincsi::filesystem::Look;
 use wincsi::sim::SimNode;
 use wincsi::sim::testing::TestNode;
 use wincsi::{Deadline, Feature, Node, NodeApi, Options};
+use wincsi_driver::doctor::{Doctor, Report};
 use wincsi_driver::kinds::{Kind, Row};
 use wincsi_driver::life::{Call, Kubelet, Reconciliation, Volumes};
 use wincsi_driver::machine::Simulated;
@@ -139,6 +140,19 @@ impl DriverFixture {
         let mut page = program::metrics::Exposition::default();
         self.volumes().render(&mut page);
         page.into_text()
+    }
+
+    /// What the driver finds, whom kubelet has registered.
+    pub(crate) fn examine(&self) -> Report {
+        let doctor = Doctor::new(self.volumes(), "tcp://127.0.0.1:9".parse().unwrap());
+        doctor.learn_registration(|| Some(Ok(())));
+        doctor.examine()
+    }
+
+    /// The checks that find something.
+    pub(crate) fn found(&self) -> Vec<String> {
+        let findings = self.examine().findings;
+        findings.into_iter().map(|one| one.check).collect()
     }
 
     /// What the driver reported to the event log.

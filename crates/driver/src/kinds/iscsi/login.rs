@@ -14,7 +14,7 @@ use crate::leases::{Comparison, Ended, Owner, SecretText};
 use crate::life::{CallError, may_come_through};
 use crate::record::Record;
 
-pub(super) const SERVICE: &str = "MSiSCSI";
+pub(crate) const SERVICE: &str = "MSiSCSI";
 
 /// A login, as a volume's call wants it.
 struct Login<'a> {

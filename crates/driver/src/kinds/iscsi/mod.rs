@@ -17,6 +17,7 @@ use wincsi::iscsi::{Portal, TargetName};
 use self::attributes::{RequestError, accepts, read};
 pub use self::attributes::{attribute_rows, keys};
 pub use self::error::{NotAttached, Refused};
+pub(crate) use self::login::SERVICE;
 pub use self::secrets::{Credentials, SECRET_KEYS};
 pub use self::source::{IscsiDisks, Settings};
 use super::block::Spec;

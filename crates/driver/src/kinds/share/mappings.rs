@@ -5,7 +5,7 @@ use super::ShareKind;
 use crate::life::Call;
 
 /// The node's mappings at a time. Of a host that does not list them nothing is known.
-pub(super) struct Mappings(Option<Vec<ShareMapping>>);
+pub(crate) struct Mappings(Option<Vec<ShareMapping>>);
 
 impl Call<'_, ShareKind> {
     pub(super) fn mappings(&self) -> Result<Mappings, Error> {
@@ -14,6 +14,10 @@ impl Call<'_, ShareKind> {
 }
 
 impl Mappings {
+    pub(crate) fn listed(mappings: Vec<ShareMapping>) -> Self {
+        Self(Some(mappings))
+    }
+
     fn all(&self) -> &[ShareMapping] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -25,12 +29,12 @@ impl Mappings {
     }
 
     /// Whether a path is reached. A host that does not list mappings has it mapped.
-    pub(super) fn reach(&self, path: &WinPath) -> bool {
+    pub(crate) fn reach(&self, path: &WinPath) -> bool {
         self.0.is_none() || self.covering(path).next().is_some()
     }
 
     /// How a path fares, if the host reports it: OK by one mapping is OK.
-    pub(super) fn status(&self, path: &WinPath) -> Option<MappingStatus> {
+    pub(crate) fn status(&self, path: &WinPath) -> Option<MappingStatus> {
         let statuses = self.covering(path).filter_map(|mapping| mapping.status);
         statuses.min_by_key(|status| *status != MappingStatus::Ok)
     }

@@ -27,7 +27,7 @@ use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, Feature};
 
 use self::attributes::{ShareRequests, ShareRules, resolved};
-use self::mappings::Mappings;
+pub(crate) use self::mappings::Mappings;
 use self::other_passwords::OtherPasswords;
 use self::owed::Owed;
 use self::stats::{FRESH, Figures};

@@ -2,10 +2,12 @@
 //! others, and at the end nothing is left.
 
 mod check;
+mod findings;
 mod rollback;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
 use wincsi::Win32;
@@ -46,6 +48,10 @@ struct World {
     outlived: BTreeSet<String>,
     /// The servers that are not up.
     ill: BTreeSet<&'static str>,
+    /// Those of them whose port takes no connection.
+    down: BTreeSet<&'static str>,
+    /// How often the doctor looked at a node with nothing wrong.
+    healthy: usize,
     /// Folders that the servers refuse.
     refused: BTreeSet<usize>,
     /// Volumes that were served, and that nobody but this driver can have cut since.
@@ -72,17 +78,23 @@ fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
     let steps = number(STEPS_VARIABLE).unwrap_or(STEPS);
     let from = number(FROM_VARIABLE).unwrap_or(0);
     let nodes = steps.div_ceil(STEPS_OF_A_NODE);
+    let healthy = AtomicUsize::new(0);
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for first in 0..processors {
+            let healthy = &healthy;
             scope.spawn(move || {
                 for node in (first..nodes).step_by(processors) {
                     let steps = STEPS_OF_A_NODE.min(steps - node * STEPS_OF_A_NODE);
-                    World::new(from + node).live(from + node, steps);
+                    let looks = World::new(from + node).live(from + node, steps);
+                    healthy.fetch_add(looks, Ordering::Relaxed);
                 }
             });
         }
     });
+    let healthy = healthy.into_inner();
+    println!("{healthy} looks at a node with nothing wrong");
+    assert!(healthy > steps / 20, "{healthy}");
 }
 
 fn number(variable: &str) -> Option<usize> {
@@ -113,6 +125,8 @@ impl World {
             let_go: BTreeSet::new(),
             outlived: BTreeSet::new(),
             ill: BTreeSet::new(),
+            down: BTreeSet::new(),
+            healthy: 0,
             refused: BTreeSet::new(),
             served: BTreeSet::new(),
             unreached: BTreeSet::new(),
@@ -125,7 +139,7 @@ impl World {
         }
     }
 
-    fn live(mut self, node: usize, steps: usize) {
+    fn live(mut self, node: usize, steps: usize) -> usize {
         let mut random = Random::of(node);
         let mut taken = Vec::new();
         for _ in 0..steps {
@@ -136,7 +150,14 @@ impl World {
             let dies_at = random.one_of(25).then(|| random.below(14));
             taken.push((step, dies_at));
             self.take(step, dies_at);
-            if let Err(broken) = self.check(step, dies_at.is_some()) {
+            let checked = self.check(step, dies_at.is_some());
+            // A look costs as much as a step.
+            let looks = taken.len().is_multiple_of(2);
+            let looked = checked.and_then(|()| match looks {
+                true => self.check_findings(),
+                false => Ok(()),
+            });
+            if let Err(broken) = looked {
                 let last = &taken[taken.len().saturating_sub(40)..];
                 let last: Vec<_> = last.iter().map(|step| format!("{step:?}")).collect();
                 panic!(
@@ -146,7 +167,9 @@ impl World {
                 );
             }
         }
+        let healthy = self.healthy;
         self.end(node);
+        healthy
     }
 
     fn take(&mut self, step: Step, dies_at: Option<usize>) {
@@ -161,6 +184,10 @@ impl World {
                 match health {
                     ServerHealth::Up => self.ill.remove(SERVERS[server]),
                     _ => self.ill.insert(SERVERS[server]),
+                };
+                match health {
+                    ServerHealth::Down => self.down.insert(SERVERS[server]),
+                    _ => self.down.remove(SERVERS[server]),
                 };
                 self.refuse_folders();
             }

@@ -1,0 +1,46 @@
+//! The driver itself: its sockets, its registration, its records.
+
+use transport::Endpoint;
+
+use crate::doctor::subject::{Doubt, Driver, Notes, Subject};
+
+pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes) {
+    // A port of a test has no folder.
+    let Endpoint::Socket(socket) = &subject.registry else {
+        return;
+    };
+    let Some(folder) = socket.parent() else {
+        return;
+    };
+    if notes.seen(subject.is_folder(folder.to_owned())) == Some(false) {
+        let text = format!("kubelet has no folder {}", folder.display());
+        notes.found("", text, None);
+    }
+}
+
+pub(in crate::doctor) fn absent(subject: &Subject<'_>, notes: &mut Notes) {
+    if let Driver::Absent(why) = &subject.driver {
+        notes.found("", format!("no driver answers: {why}"), None);
+    }
+}
+
+pub(in crate::doctor) fn not_registered(subject: &Subject<'_>, notes: &mut Notes) {
+    match &subject.driver {
+        Driver::Own(Some(Ok(()))) => {}
+        Driver::Own(Some(Err(why))) => notes.found("", why.clone(), None),
+        Driver::Own(None) => {
+            let text = "node-driver-registrar registers the driver (-registration=off)";
+            notes.unseen(Doubt::Lacking(text.to_owned()));
+        }
+        Driver::Absent(_) | Driver::Older => {
+            let text = "the running driver alone knows whether kubelet called";
+            notes.unseen(Doubt::Lacking(text.to_owned()));
+        }
+    }
+}
+
+pub(in crate::doctor) fn unreadable_records(subject: &Subject<'_>, notes: &mut Notes) {
+    for error in &subject.unreadable {
+        notes.found("", error.clone(), None);
+    }
+}

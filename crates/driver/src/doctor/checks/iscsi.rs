@@ -1,0 +1,123 @@
+//! The initiator, portals and sessions of staged LUNs. No portal is asked for its targets, and nothing is logged in to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wincsi::Feature;
+use wincsi::iscsi::Portal;
+use wincsi::system::{ServiceName, ServiceState};
+
+use crate::doctor::subject::{Notes, Provider, Subject};
+use crate::kinds::block::Disk;
+use crate::kinds::iscsi::{SERVICE, Target};
+use crate::record::VolumeHandle;
+
+/// A target with staged LUNs.
+#[derive(Default)]
+struct Used {
+    portals: BTreeMap<String, Portal>,
+    volumes: BTreeSet<VolumeHandle>,
+}
+
+fn targets(subject: &Subject<'_>) -> BTreeMap<String, Used> {
+    let mut targets = BTreeMap::<String, Used>::new();
+    for record in subject.staged::<Disk<Target>>() {
+        let target = record.content.source;
+        let used = targets.entry(target.iqn.to_string()).or_default();
+        used.volumes.insert(record.volume);
+        let portals = target.portals.into_iter();
+        used.portals
+            .extend(portals.map(|one| (one.to_string(), one)));
+    }
+    targets
+}
+
+pub(in crate::doctor) fn stopped(subject: &Subject<'_>, notes: &mut Notes) {
+    let targets = targets(subject);
+    let Ok(name) = ServiceName::parse(SERVICE) else {
+        return;
+    };
+    if targets.is_empty() {
+        return;
+    }
+    let service = subject.ask(Provider::Services, |node, until| {
+        node.system().service(&name, until)
+    });
+    if let Some(service) = notes.seen(service)
+        && service.state != ServiceState::Running
+    {
+        let text = format!("{SERVICE} does not run: {:?}", service.state);
+        let volumes = targets.into_values().flat_map(|used| used.volumes);
+        notes.found("", text, volumes);
+    }
+}
+
+pub(in crate::doctor) fn target_away(subject: &Subject<'_>, notes: &mut Notes) {
+    for (iqn, used, dead) in dead_portals(subject, notes) {
+        if dead.len() == used.portals.len() {
+            let dead = dead.join(", ");
+            let text = format!("no portal of {iqn} answers: {dead}");
+            notes.found(&iqn, text, used.volumes);
+        }
+    }
+}
+
+pub(in crate::doctor) fn portal_away(subject: &Subject<'_>, notes: &mut Notes) {
+    for (iqn, used, dead) in dead_portals(subject, notes) {
+        if dead.len() < used.portals.len() {
+            for portal in dead {
+                let text = format!("a portal of {iqn} does not answer: {portal}");
+                notes.found(&iqn, text, used.volumes.iter().cloned());
+            }
+        }
+    }
+}
+
+/// Targets with those of their portals that take no connection, and why.
+fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, Vec<String>)> {
+    let targets = targets(subject);
+    if targets.is_empty() {
+        return Vec::new();
+    }
+    let Some(answers) = notes.seen(subject.dial_portals(|| {
+        let all = targets.values().flat_map(|used| used.portals.clone());
+        BTreeMap::from_iter(all).into_values().collect()
+    })) else {
+        return Vec::new();
+    };
+    let with_dead = targets.into_iter().map(|(iqn, used)| {
+        let dead = used.portals.keys().filter_map(|portal| {
+            let why = answers.get(portal)?.as_ref()?;
+            Some(format!("{portal} ({why})"))
+        });
+        let dead = dead.collect();
+        (iqn, used, dead)
+    });
+    with_dead.collect()
+}
+
+pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) {
+    let targets = targets(subject);
+    if targets.is_empty() {
+        return;
+    }
+    let sessions = subject.require(Feature::SessionList).and_then(|()| {
+        subject.ask(Provider::Initiator, |node, until| {
+            node.iscsi().sessions(until)
+        })
+    });
+    let sessions = match sessions {
+        Ok(sessions) => sessions,
+        // Without the service the initiator has none, and says that it does not run.
+        Err(doubt) => return notes.unseen(doubt),
+    };
+    for (iqn, used) in targets {
+        let mut of_target = sessions
+            .iter()
+            .filter(|one| one.target.eq_ignore_ascii_case(&iqn));
+        // One that Windows reports nothing of is not known to be away.
+        if !of_target.any(|session| session.is_connected != Some(false)) {
+            let text = format!("the session of {iqn} is not connected");
+            notes.found(&iqn, text, used.volumes);
+        }
+    }
+}

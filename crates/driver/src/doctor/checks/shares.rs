@@ -1,0 +1,87 @@
+//! Servers of shares and their mappings. Only the port is dialled: reading a share could log on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wincsi::iscsi::Portal;
+use wincsi::smb::{MappingStatus, RemotePath};
+
+use crate::doctor::subject::{Doubt, Notes, Subject};
+use crate::kinds::share::{Mappings, Share};
+use crate::record::{Record, VolumeHandle};
+
+const PORT: u16 = 445;
+
+pub(in crate::doctor) fn server_away(subject: &Subject<'_>, notes: &mut Notes) {
+    let mut servers = BTreeMap::<(String, String), BTreeSet<VolumeHandle>>::new();
+    let mut ports = BTreeMap::new();
+    for record in subject.records_of::<Share>() {
+        let share = &record.content;
+        let port = share.options.tcp_port.map_or(PORT, u16::from);
+        match Portal::parse(&host_of(&share.remote), port.into()) {
+            Ok(portal) => {
+                let key = (share.server.clone(), portal.to_string());
+                servers.entry(key).or_default().insert(record.volume);
+                ports.insert(portal.to_string(), portal);
+            }
+            Err(error) => notes.unseen(Doubt::Lacking(error.to_string())),
+        }
+    }
+    if ports.is_empty() {
+        return;
+    }
+    let Some(answers) = notes.seen(subject.dial(ports.into_values().collect())) else {
+        return;
+    };
+    for ((server, at), volumes) in servers {
+        if let Some(Some(why)) = answers.get(&at) {
+            let text = format!("server {server} is away: {at}: {why}");
+            notes.found(&server, text, volumes);
+        }
+    }
+}
+
+/// How a server is dialled: a name of Windows's domain of IPv6 addresses as its address.
+fn host_of(remote: &RemotePath) -> String {
+    let address = remote.ipv6_server();
+    address.map_or_else(|| remote.server(), |address| address.to_string())
+}
+
+pub(in crate::doctor) fn not_mapped(subject: &Subject<'_>, notes: &mut Notes) {
+    for_each(subject, notes, |notes, mappings, record| {
+        let remote = &record.content.remote;
+        if !mappings.reach(remote.path()) {
+            let text = format!("{} is not mapped", remote.share());
+            notes.found(&record.content.server, text, [record.volume.clone()]);
+        }
+    });
+}
+
+pub(in crate::doctor) fn mapping_not_ok(subject: &Subject<'_>, notes: &mut Notes) {
+    for_each(subject, notes, |notes, mappings, record| {
+        let remote = &record.content.remote;
+        match mappings.status(remote.path()) {
+            None | Some(MappingStatus::Ok) => {}
+            Some(status) => {
+                let text = format!("Windows has {} as {status:?}", remote.share());
+                notes.found(&record.content.server, text, [record.volume.clone()]);
+            }
+        }
+    });
+}
+
+fn for_each(
+    subject: &Subject<'_>,
+    notes: &mut Notes,
+    look: impl Fn(&mut Notes, &Mappings, &Record<Share>),
+) {
+    let staged = Vec::from_iter(subject.staged::<Share>());
+    if staged.is_empty() {
+        return;
+    }
+    if let Some(mappings) = notes.seen(subject.mappings()) {
+        let mappings = Mappings::listed(mappings.to_vec());
+        for record in staged {
+            look(notes, &mappings, &record);
+        }
+    }
+}

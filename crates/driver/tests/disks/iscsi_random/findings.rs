@@ -1,0 +1,39 @@
+//! What the doctor finds after each step.
+
+use wincsi_driver::doctor::Finding;
+
+use super::World;
+use super::steps::{PORTALS, address, target_named};
+
+impl World {
+    /// Each finding is so, as seen past the driver: a node with nothing wrong has none.
+    pub(super) fn check_findings(&self) -> Result<(), String> {
+        let report = self.fixture.examine();
+        match report.findings.iter().find(|finding| !self.is_so(finding)) {
+            Some(finding) => Err(format!("{finding:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn is_so(&self, finding: &Finding) -> bool {
+        let portals = || {
+            let target = target_named(&finding.object);
+            let ways = [target / 2 * 2, target / 2 * 2 + 1];
+            ways.map(|way| self.answers[way])
+        };
+        match finding.check.as_str() {
+            "target-away" => portals() == [false; 2],
+            "portal-away" => {
+                let mut dead = (0..PORTALS).filter(|at| !self.answers[*at]);
+                dead.any(|at| finding.text.contains(&address(at)))
+            }
+            "session-away" => {
+                let target = target_named(&finding.object);
+                let mut sessions = self.seen.sessions.iter().flat_map(|all| all.values());
+                !sessions.any(|one| one.target == target && one.is_connected)
+            }
+            "iscsi-stopped" => self.seen.sessions.is_none(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `wincsi doctor` as a person runs it, beside a driver and without one.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::fixture::{Driver, Ended, Kubelet};
+
+/// The report, and the checks that found something.
+fn examine(kubelet: &Kubelet) -> (Value, Vec<String>, Option<i32>) {
+    let Ended { code, output } = kubelet.run(&["doctor", "-json"], &[]);
+    let report: Value = serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"));
+    let findings = report["findings"].as_array().unwrap().iter();
+    let found = findings.map(|one| one["check"].as_str().unwrap().to_owned());
+    let found = found.collect();
+    (report, found, code)
+}
+
+#[test]
+fn the_running_driver_answers() {
+    let kubelet = Kubelet::new();
+    let driver = Driver::start(&kubelet);
+    assert!(!driver.get("/metrics").1.contains("wincsi_findings"));
+    let (report, found, code) = examine(&kubelet);
+    assert_eq!(
+        (&report["way"], &report["version"]),
+        (&"driver".into(), &1.into())
+    );
+    assert_eq!(
+        (found, code),
+        (vec![String::from("not-registered")], Some(3))
+    );
+    let line =
+        |count| format!("wincsi_findings{{check=\"not-registered\",severity=\"error\"}} {count}\n");
+    assert!(driver.get("/metrics").1.contains(&line(1)));
+    kubelet.register();
+    let healthy = kubelet.run(&["doctor"], &[]);
+    assert_eq!(healthy.code, Some(0), "{}", healthy.output);
+    assert!(
+        healthy.output.contains("nothing known"),
+        "{}",
+        healthy.output
+    );
+    assert!(driver.get("/metrics").1.contains(&line(0)));
+}
+
+#[test]
+fn without_a_driver_the_command_looks_itself() {
+    let kubelet = Kubelet::new();
+    let (report, found, code) = examine(&kubelet);
+    assert_eq!(report["way"], "command");
+    assert_eq!(
+        (found, code),
+        (vec![String::from("driver-absent")], Some(3))
+    );
+    assert!(!kubelet.simulated_node().exists(), "it made a node");
+    drop(Driver::start(&kubelet));
+    let broken = kubelet.csi_path().with_file_name("volumes/broken.json");
+    fs::write(&broken, "{").unwrap();
+    let (_, found, _) = examine(&kubelet);
+    assert_eq!(found, ["driver-absent", "record-unreadable"]);
+    assert_eq!(fs::read(&broken).unwrap(), b"{");
+}
+
+/// A node whose kubelet lives elsewhere: the driver waits for its call in vain.
+#[test]
+fn a_missing_folder_of_kubelet_is_the_cause() {
+    let kubelet = Kubelet::new();
+    let folder = kubelet.registration_path().parent().unwrap().to_owned();
+    let _driver = Driver::start(&kubelet);
+    fs::remove_dir_all(&folder).unwrap();
+    let (_, found, code) = examine(&kubelet);
+    assert_eq!(
+        (found, code),
+        (vec![String::from("kubelet-folder")], Some(3))
+    );
+}
+
+/// A server's name with an `@` leads to WebDAV.
+#[test]
+fn a_source_that_a_volume_may_not_have_is_not_dialled() {
+    let kubelet = Kubelet::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let source = format!("//127.0.0.1@{port}/data");
+    for words in [
+        ["doctor", source.as_str()],
+        ["doctor", "//files/pipe"],
+        ["doctor", "stray"],
+    ] {
+        let refused = kubelet.run(&words, &[&format!("-port={port}")]);
+        assert_eq!(refused.code, Some(2), "{}", refused.output);
+        assert!(!refused.output.contains(&source[2..]), "{}", refused.output);
+    }
+    let dialled = listener.accept().unwrap_err();
+    assert_eq!(dialled.kind(), ErrorKind::WouldBlock);
+}
