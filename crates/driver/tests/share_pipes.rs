@@ -52,6 +52,7 @@ const LEFT_OUT: [(Feature, &[&str]); 4] = [
         &[
             "crowd::",
             "deadlines::",
+            "doctor::",
             "ill_servers::",
             "inline::",
             "leases::",
@@ -121,6 +122,18 @@ fn what_cases_are_left_out_for_the_pipes_do_lack() {
     for (case, feature) in left_out() {
         assert!(!fixture.host_supports(feature), "{case}: {feature}");
     }
+}
+
+#[test]
+fn a_look_over_pipes_says_what_it_does_not_see() {
+    let fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    let report = fixture.examine();
+    let outcome = (report.findings.len(), report.exit_code());
+    assert_eq!(outcome, (0, 0), "{report}");
+    let unseen = report.unseen.iter().map(|one| one.check.as_str());
+    let expected = ["server-away", "share-not-mapped", "mapping-not-ok"];
+    assert_eq!(Vec::from_iter(unseen), expected);
 }
 
 #[test]

@@ -283,6 +283,17 @@ mod tests {
         assert!(read(2).can_encrypt() && !read(0).can_encrypt());
     }
 
+    /// Before 3.1.1 one of the capabilities says so.
+    #[test]
+    fn an_answer_of_3_0_says_whether_it_encrypts() {
+        for (capabilities, encrypts) in [(0x3F, false), (0x40, true)] {
+            let mut of_3_0 = answer(0);
+            of_3_0[HEADER + 4..][..2].copy_from_slice(&[0, 3]);
+            of_3_0[HEADER + 24] = capabilities;
+            assert_eq!(parse(&of_3_0).unwrap().can_encrypt(), encrypts);
+        }
+    }
+
     #[test]
     fn a_cut_answer_is_malformed() {
         let whole = answer(2);
