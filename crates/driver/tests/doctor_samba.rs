@@ -7,6 +7,7 @@
 #[path = "../../smb/tests/samba/smbd.rs"]
 mod smbd;
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
@@ -32,14 +33,12 @@ fn look_at(source: &str, port: u16, privacy: bool, negotiate: Duration) -> Serve
     look(&Source::parse(source).unwrap(), &rules)
 }
 
-/// Windows's code, and the last step.
-fn failed(server: &Server) -> (Option<u32>, &str) {
-    let failure = server
-        .failure
-        .as_ref()
-        .unwrap_or_else(|| panic!("{server}"));
-    assert_eq!(server.exit_code(), 3);
-    (failure.code, server.steps.last().unwrap().step)
+/// The exit code, Windows's code, and the last step.
+fn failed(server: &Server) -> (u8, Option<u32>, &str) {
+    let failure = server.failure.as_ref();
+    let failure = failure.unwrap_or_else(|| panic!("{server}"));
+    let step = server.steps.last().unwrap().step;
+    (server.exit_code(), failure.code, step)
 }
 
 #[test]
@@ -97,18 +96,26 @@ fn samba_says_how_it_speaks() {
     }
 }
 
+/// Samba ends the connection of a client that offers SMB 2 and later; another server answers in SMB 1.
 #[test]
 fn an_smb_1_server_is_none() {
     let lines = "server max protocol = NT1\nserver min protocol = NT1";
     let samba = Samba::with(lines);
-    let server = look_at(
-        "//127.0.0.1/plain",
-        samba.port(),
-        true,
-        Limits::default().negotiate,
-    );
-    let (_, step) = failed(&server);
-    assert_eq!(step, "smb", "{server}");
+    let long = Limits::default().negotiate;
+    let server = look_at("//127.0.0.1/plain", samba.port(), true, long);
+    assert_eq!(failed(&server), (3, Some(64), "smb"), "{server}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answers = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let answer = [&[0, 0, 0, 36, 0xFF][..], b"SMB", &[0; 32]].concat();
+        stream.write_all(&answer).unwrap();
+        stream
+    });
+    let server = look_at("//127.0.0.1/plain", port, true, long);
+    drop(answers.join().unwrap());
+    assert_eq!(failed(&server), (3, None, "smb"), "{server}");
+    assert_eq!(server.steps[2].result, "it speaks SMB 1 alone");
 }
 
 #[test]
@@ -117,23 +124,23 @@ fn a_name_or_port_that_is_none_fails_with_53() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let closed = look_at("//127.0.0.1/plain", port, true, SHORT);
-    assert_eq!(failed(&closed), (Some(53), "tcp"), "{closed}");
+    assert_eq!(failed(&closed), (3, Some(53), "tcp"), "{closed}");
     let nameless = look_at("//no-such-server.invalid/plain", port, true, SHORT);
-    assert_eq!(failed(&nameless), (Some(53), "name"), "{nameless}");
+    assert_eq!(failed(&nameless), (3, Some(53), "name"), "{nameless}");
 }
 
 #[test]
-fn a_port_that_is_silent_or_hangs_up_fails_with_64() {
+fn a_port_that_hangs_up_fails_with_64_a_silent_one_may() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // The system accepts, and nobody answers.
     let silent = look_at("//127.0.0.1/plain", port, true, SHORT);
-    assert_eq!(failed(&silent), (Some(64), "smb"), "{silent}");
+    assert_eq!(failed(&silent), (4, None, "smb"), "{silent}");
     drop(listener.accept());
     let hangs_up = thread::spawn(move || drop(listener.accept()));
     let ended = look_at("//127.0.0.1/plain", port, true, Limits::default().negotiate);
     hangs_up.join().unwrap();
-    assert_eq!(failed(&ended), (Some(64), "smb"), "{ended}");
+    assert_eq!(failed(&ended), (3, Some(64), "smb"), "{ended}");
 }
 
 #[test]

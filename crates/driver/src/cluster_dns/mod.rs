@@ -55,6 +55,16 @@ enum Reason {
     Unreachable(#[from] io::Error),
 }
 
+impl LookupError {
+    /// Whether the server says that the name has no address, and is not out of reach or at a loss.
+    pub fn is_an_answer(&self) -> bool {
+        matches!(
+            self.reason,
+            Reason::NoAddress | Reason::NoSuchName | Reason::NoName
+        )
+    }
+}
+
 impl ClusterDns {
     /// The server at an address, with or without a port.
     ///

@@ -6,7 +6,7 @@ mod negotiate;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,11 +16,19 @@ use serde::Serialize;
 use wincsi::smb::RemotePath;
 
 pub use self::negotiate::{AnswerError, Negotiated, parse};
-use crate::cluster_dns::ClusterDns;
+use crate::cluster_dns::{ClusterDns, LookupError};
 use crate::flags::Config;
 use crate::kinds::share::attributes::{SourceError, remote};
 
 const PORT: u16 = 445;
+
+/// `ERROR_BAD_NETPATH`, `ERROR_NETNAME_DELETED` and `ERROR_NETWORK_ACCESS_DENIED`.
+const BAD_NETPATH: u32 = 53;
+const NETNAME_DELETED: u32 = 64;
+const NETWORK_ACCESS_DENIED: u32 = 65;
+
+/// `WSATRY_AGAIN` and `WSANO_RECOVERY`: the name's server gave no answer.
+const NO_ANSWER: [i32; 2] = [11002, 11003];
 
 /// How many addresses of a name are dialled.
 const MOST_ADDRESSES: usize = 4;
@@ -46,10 +54,12 @@ pub struct Step {
     pub result: String,
 }
 
-/// Why Windows would not map the share.
+/// Why Windows would not map the share, or may not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// Windows's code, where it is known.
+    /// Whether it would fail for certain: what was only slow may answer Windows, which waits longer.
+    pub is_certain: bool,
+    /// Windows's code, where it is certain.
     pub code: Option<u32>,
     pub text: String,
     pub advice: &'static str,
@@ -121,27 +131,26 @@ impl Server {
     fn walk(&mut self, source: &Source, rules: &Rules<'_>) -> Result<(), Failure> {
         let port = self.port;
         let named = self.timed("name", || Addresses::of(source, rules, port));
-        let addresses = named.map_err(|why| {
-            let text = format!("the name {} has no address: {why}", self.server);
-            Failure::network_path(text, "compare the name with DNS; a service of the cluster needs -cluster-dns (docs/smb.md#servers-in-the-cluster)")
+        let addresses = named.map_err(|why| Failure {
+            is_certain: why.is_certain,
+            // The driver looks up the others, and refuses the volume itself.
+            code: (why.is_certain && why.is_of_system).then_some(BAD_NETPATH),
+            text: format!("the name {} has no address: {why}", self.server),
+            advice: "compare the name with DNS; a service of the cluster needs -cluster-dns (docs/smb.md#servers-in-the-cluster)",
         })?;
         let connected = self.timed("tcp", || addresses.connect(rules.limits.connect));
-        let stream = connected.map_err(|why| {
-            let text = format!("port {} does not answer: {why}", self.port);
-            Failure::network_path(
-                text,
-                "open the port between node and server, and see that the server runs",
-            )
-        })?;
+        let stream = connected.map_err(|why| Failure::of_port(port, &why))?;
         let negotiated = self.timed("smb", || negotiate::ask(stream.0, rules.limits.negotiate));
         let negotiated = negotiated.map_err(|error| Failure {
-            code: error.is_cut().then_some(64),
-            text: format!("no SMB 2 or 3 is spoken there: {error}"),
+            is_certain: !matches!(error, AnswerError::Io(_)),
+            code: matches!(error, AnswerError::Ended).then_some(NETNAME_DELETED),
+            text: format!("SMB 2 or 3 was not agreed on: {error}"),
             advice: "see that the port is a server's of SMB 2.1 or later, and that nothing between cuts the connection",
         })?;
         match rules.privacy && !negotiated.can_encrypt() {
             true => Err(Failure {
-                code: Some(65),
+                is_certain: true,
+                code: Some(NETWORK_ACCESS_DENIED),
                 text: String::from(
                     "the server does not encrypt, and mappings have to be encrypted (-require-privacy)",
                 ),
@@ -170,9 +179,13 @@ impl Server {
         outcome
     }
 
-    /// 0: a mapping is not kept from it by what was looked at; 3: it would fail.
+    /// 0: nothing of this keeps Windows from mapping; 3: it would fail; 4: not known.
     pub fn exit_code(&self) -> u8 {
-        if self.failure.is_some() { 3 } else { 0 }
+        match &self.failure {
+            None => 0,
+            Some(failure) if failure.is_certain => 3,
+            Some(_) => 4,
+        }
     }
 
     /// As JSON, of one line.
@@ -197,20 +210,67 @@ impl fmt::Display for Server {
         let Some(failure) = &self.failure else {
             return f.write_str("\nnothing known that keeps Windows from mapping it");
         };
-        let code = failure.code.map(|code| format!(" with {code}"));
-        let code = code.unwrap_or_default();
-        write!(f, "\nWindows would fail{code}: {}. ", failure.text)?;
+        match (failure.is_certain, failure.code) {
+            (false, _) => f.write_str("\nnot known whether Windows would fail"),
+            (true, None) => f.write_str("\nit would fail"),
+            (true, Some(code)) => write!(f, "\nWindows would fail with {code}"),
+        }?;
+        write!(f, ": {}. ", failure.text)?;
         write!(f, "Do: {}", failure.advice)
     }
 }
 
 impl Failure {
-    /// `ERROR_BAD_NETPATH`.
-    fn network_path(text: String, advice: &'static str) -> Self {
+    /// A port that was silent may only be slow, and what this process may not do says nothing of the server.
+    fn of_port(port: u16, why: &io::Error) -> Self {
+        let is_certain = matches!(
+            why.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::NotFound
+        );
         Self {
-            code: Some(53),
-            text,
-            advice,
+            is_certain,
+            code: is_certain.then_some(BAD_NETPATH),
+            text: format!("port {port} takes no connection: {why}"),
+            advice: "open the port between node and server, and see that the server runs",
+        }
+    }
+}
+
+/// Why a name has no address.
+struct Nameless {
+    /// Whether that is an answer, and not the lack of one.
+    is_certain: bool,
+    /// Whether the system was asked, as Windows would ask it.
+    is_of_system: bool,
+    text: String,
+}
+
+impl fmt::Display for Nameless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Nameless {
+    fn by_cluster(error: &LookupError) -> Self {
+        Self {
+            is_certain: error.is_an_answer(),
+            is_of_system: false,
+            text: error.to_string(),
+        }
+    }
+
+    fn by_system(error: &io::Error) -> Self {
+        let is_lack = error
+            .raw_os_error()
+            .is_some_and(|code| NO_ANSWER.contains(&code));
+        Self {
+            is_certain: !is_lack && error.kind() != ErrorKind::TimedOut,
+            is_of_system: true,
+            text: error.to_string(),
         }
     }
 }
@@ -218,7 +278,7 @@ impl Failure {
 struct Addresses(Vec<SocketAddr>);
 
 impl Addresses {
-    fn of(source: &Source, rules: &Rules<'_>, port: u16) -> io::Result<Self> {
+    fn of(source: &Source, rules: &Rules<'_>, port: u16) -> Result<Self, Nameless> {
         if let Some(server) = source.0.ipv6_server() {
             let zone = server.zone.map_or(0, u32::from);
             let address = SocketAddrV6::new(server.address, port, 0, zone);
@@ -227,16 +287,20 @@ impl Addresses {
         let name = source.0.server();
         let dns = rules.cluster_dns;
         if let Some(dns) = dns.filter(|_| ClusterDns::is_of_cluster(&name)) {
-            let address: IpAddr = dns
-                .address_of(&name, rules.limits.name)
-                .map_err(io::Error::other)?;
+            let address = dns.address_of(&name, rules.limits.name);
+            let address = address.map_err(|error| Nameless::by_cluster(&error))?;
             return Ok(Self(vec![SocketAddr::new(address, port)]));
         }
+        let found = Self::by_system(name, port, rules.limits.name);
+        found.map_err(|error| Nameless::by_system(&error))
+    }
+
+    fn by_system(name: String, port: u16, within: Duration) -> io::Result<Self> {
         let (sender, found) = mpsc::channel();
         // The system's look-up has no bound.
         let resolve = move || sender.send((name, port).to_socket_addrs().map(Vec::from_iter));
         thread::Builder::new().spawn(resolve)?;
-        match found.recv_timeout(rules.limits.name) {
+        match found.recv_timeout(within) {
             Ok(found) => found.map(|mut found| {
                 found.truncate(MOST_ADDRESSES);
                 Self(found)
@@ -245,16 +309,17 @@ impl Addresses {
         }
     }
 
-    /// To the first that answers.
+    /// To the first that answers. One that was only slow outweighs those that refuse.
     fn connect(&self, within: Duration) -> io::Result<Connected> {
-        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+        let mut why = io::Error::new(ErrorKind::NotFound, "the name has no address");
         for address in &self.0 {
             match TcpStream::connect_timeout(address, within) {
                 Ok(stream) => return Ok(Connected(stream, *address)),
-                Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+                Err(_) if why.kind() == ErrorKind::TimedOut => {}
+                Err(error) => why = io::Error::new(error.kind(), format!("{address}: {error}")),
             }
         }
-        Err(last)
+        Err(why)
     }
 }
 
@@ -270,5 +335,30 @@ struct Connected(TcpStream, SocketAddr);
 impl fmt::Display for Connected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} accepts", self.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_certain_has_a_code() {
+        for (kind, code) in [
+            (ErrorKind::ConnectionRefused, Some(53)),
+            (ErrorKind::HostUnreachable, Some(53)),
+            (ErrorKind::TimedOut, None),
+            (ErrorKind::PermissionDenied, None),
+        ] {
+            let failure = Failure::of_port(445, &kind.into());
+            let outcome = (failure.code, failure.is_certain);
+            assert_eq!(outcome, (code, code.is_some()), "{kind}");
+        }
+        // Windows's codes of names, by their numbers here too.
+        for (code, is_certain) in [(11001, true), (11002, false), (11003, false), (11004, true)] {
+            let nameless = Nameless::by_system(&io::Error::from_raw_os_error(code));
+            assert_eq!(nameless.is_certain, is_certain, "{code}");
+        }
+        assert!(!Nameless::by_system(&ErrorKind::TimedOut.into()).is_certain);
     }
 }

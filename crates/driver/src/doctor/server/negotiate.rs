@@ -82,6 +82,7 @@ impl fmt::Display for Negotiated {
 pub enum AnswerError {
     #[error("the server ended the connection")]
     Ended,
+    /// Also of a server that does not answer in time.
     #[error("{0}")]
     Io(io::Error),
     #[error("it speaks SMB 1 alone")]
@@ -90,13 +91,6 @@ pub enum AnswerError {
     Refused(u32),
     #[error("the answer is no SMB, or malformed")]
     Malformed,
-}
-
-impl AnswerError {
-    /// Whether Windows sees that the name is no longer available (64): the connection ends or stays silent.
-    pub(super) fn is_cut(&self) -> bool {
-        matches!(self, Self::Ended | Self::Io(_))
-    }
 }
 
 /// Asks a server.
