@@ -89,9 +89,9 @@ impl InFlight {
         let now = uses.iter().filter(|(_, of_volume)| is_call(of_volume));
         *self.observed.lock() = Some(now.map(|(volume, _)| volume.clone()).collect());
         drop(uses);
+        let observation = Observation(self);
         let answer = run();
-        let called = self.observed.lock().take();
-        (answer, called.unwrap_or_default())
+        (answer, observation.end())
     }
 
     /// Waits while something other than a call has the volume.
@@ -100,6 +100,21 @@ impl InFlight {
             |uses: &mut BTreeMap<_, _>| matches!(uses.get(volume), Some(Use::BetweenCalls));
         let waited = self.released.wait_while(self.uses.lock(), is_between);
         waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes the volumes of calls until it is dropped, also by a panic.
+struct Observation<'a>(&'a InFlight);
+
+impl Observation<'_> {
+    fn end(self) -> BTreeSet<VolumeHandle> {
+        self.0.observed.lock().take().unwrap_or_default()
+    }
+}
+
+impl Drop for Observation<'_> {
+    fn drop(&mut self) {
+        self.0.observed.lock().take();
     }
 }
 
@@ -165,6 +180,7 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{self, AssertUnwindSafe};
     use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
@@ -227,6 +243,27 @@ mod tests {
         drop(turn);
         drop(running.watch(&volume).unwrap());
         assert!(running.uses.lock().is_empty());
+    }
+
+    /// Of calls before, that ended meanwhile, and that were rejected; but no watch, and no call after.
+    #[test]
+    fn an_observation_has_the_volumes_of_calls_beside_it() {
+        let running = InFlight::default();
+        let before = running.at(&volume("before"), "t").unwrap();
+        let _watch = running.watch(&volume("watched")).unwrap();
+        let (answer, called) = running.observed(|| {
+            drop(running.alone(&volume("ended")).unwrap());
+            running.alone(&volume("before")).unwrap_err();
+            1
+        });
+        drop(before);
+        let names = ["before", "ended"].map(volume);
+        assert_eq!((answer, called), (1, names.into()));
+        let panics = || running.observed(|| panic!("as told"));
+        let outcome: thread::Result<((), _)> = panic::catch_unwind(AssertUnwindSafe(panics));
+        outcome.unwrap_err();
+        drop(running.alone(&volume("after")).unwrap());
+        assert_eq!(*running.observed.lock(), None);
     }
 
     #[test]
