@@ -1,27 +1,28 @@
 //! `wincsi doctor`: asks the running driver, or looks itself.
 
 use std::collections::BTreeSet;
-use std::env;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{env, fs};
 
-use transport::{CallError, Code, Owner};
+use transport::{CallError, Code, Endpoint, Owner};
 use wincsi::NodeApi;
 use wincsi::sim::SimNode;
 use wire::lifecycle::v1::ExamineRequest;
 use wire::lifecycle::v1::lifecycle::Examine;
 
+use super::aside::Aside;
 use super::report::{Report, Way};
 use super::server::{self, Rules, Source};
-use super::subject::{ALL, Driver, Subject};
+use super::subject::{ALL, Driver, Site, Subject};
 use crate::flags::{Config, Host as Mode};
 use crate::host::{self, Placement};
 use crate::kinds::{self, Row};
 use crate::lifecycle;
-use crate::record::{Peeked, Store};
 
 /// How much longer than its look the driver's answer may take.
-const MORE: Duration = Duration::from_secs(5);
+const MORE: Duration = Duration::from_secs(10);
 
 /// What the words behind `wincsi doctor` ask for, but for the flags of `wincsi node`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -90,36 +91,50 @@ pub fn examine(config: &Config) -> Report {
     // As for a drain.
     let owner = Owner::AdministratorsOrOwnUser;
     let answer = lifecycle::call::<Examine>(&endpoint, owner, &ExamineRequest {}, ALL + MORE);
-    match answer {
-        Ok(Ok(answer)) => Report::of_driver(answer),
-        Ok(Err(error)) => look(config, Driver::Absent(format!("{endpoint}: {error}"))),
-        Err(CallError::Status(status)) if status.code == Code::Unimplemented => {
-            look(config, Driver::Older)
-        }
-        Err(error) => look(config, Driver::Absent(error.to_string())),
+    let driver = match answer {
+        Ok(Ok(answer)) => match Report::read(&answer.report) {
+            Ok(report) => return report,
+            Err(error) => Driver::Unknown(format!("{endpoint}: {error}")),
+        },
+        Ok(Err(error)) => Driver::Unknown(format!("{endpoint}: {error}")),
+        Err(error) => unanswered(&error),
+    };
+    look(config, driver)
+}
+
+/// The driver that a call failed to reach: it is away only if the system says that nobody serves the socket.
+fn unanswered(error: &CallError) -> Driver {
+    match error {
+        CallError::Status(status) if status.code == Code::Unimplemented => Driver::Older,
+        CallError::Connect { endpoint, source } => match source.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Driver::Absent(error.to_string()),
+            _ if is_missing(endpoint) => Driver::Absent(error.to_string()),
+            _ => Driver::Unknown(error.to_string()),
+        },
+        _ => Driver::Unknown(error.to_string()),
     }
+}
+
+/// Windows has several codes for a socket that is no file.
+fn is_missing(endpoint: &Endpoint) -> bool {
+    let Endpoint::Socket(path) = endpoint else {
+        return false;
+    };
+    let found = fs::symlink_metadata(path);
+    found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// The command looks itself.
 fn look(config: &Config, driver: Driver) -> Report {
     let node = node(config);
-    let kinds = kinds::table(config.kinds.clone());
-    let peeked = match config.records() {
-        Some(folder) => Store::peek(&folder, &Row::forms(&kinds)),
-        None => Ok(Peeked::default()),
+    let site = Site {
+        kubelet: config.kubelet_folder(),
+        registry: config.registry_endpoint(),
+        records: config.records(),
+        forms: Row::forms(&kinds::table(config.kinds.clone())),
+        aside: Aside::default(),
     };
-    let (records, unreadable) = match peeked {
-        Ok(peeked) => (peeked.records, peeked.unreadable),
-        Err(error) => (Vec::new(), vec![error]),
-    };
-    let unreadable = unreadable.iter().map(ToString::to_string).collect();
-    let subject = Subject::new(
-        node.as_deref().map_err(Clone::clone),
-        driver,
-        config.kubelet_folder(),
-        config.registry_endpoint(),
-        (records, unreadable),
-    );
+    let subject = Subject::new(node.as_deref().map_err(Clone::clone), driver, &site);
     let looked = subject.look();
     subject.report(Way::Command, looked, &BTreeSet::new())
 }
@@ -139,6 +154,10 @@ fn node(config: &Config) -> Result<Arc<dyn NodeApi>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use transport::Status;
+
     use super::*;
 
     #[test]
@@ -151,5 +170,63 @@ mod tests {
             flags: vec![words[2].clone()],
         };
         assert_eq!(Command::of(&words), expected);
+        for (word, port) in [
+            ("--port=1", Some(1)),
+            ("-port=0", None),
+            ("-port=65536", None),
+        ] {
+            let command = Command::of(&[word.to_owned()]);
+            assert_eq!(
+                (command.port, command.flags.len()),
+                (port, port.is_none().into())
+            );
+        }
+    }
+
+    /// Only where nobody has the socket no driver runs.
+    #[test]
+    fn a_driver_that_does_not_answer_may_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let connect = |at, kind: ErrorKind| CallError::Connect {
+            endpoint: Endpoint::socket(at),
+            source: io::Error::from(kind),
+        };
+        let (here, missing) = (folder.path().to_owned(), folder.path().join("none"));
+        let endpoint = Endpoint::socket(&here);
+        let status = |code| CallError::Status(Status::new(code, "no"));
+        for (error, expected) in [
+            (
+                connect(here.clone(), ErrorKind::ConnectionRefused),
+                "absent",
+            ),
+            (connect(here.clone(), ErrorKind::NotFound), "absent"),
+            (connect(missing, ErrorKind::Other), "absent"),
+            (connect(here, ErrorKind::PermissionDenied), "unknown"),
+            (status(Code::Unimplemented), "older"),
+            (status(Code::ResourceExhausted), "unknown"),
+            (status(Code::Unavailable), "unknown"),
+            (
+                CallError::ForeignOwner {
+                    endpoint: endpoint.clone(),
+                    owner: String::new(),
+                },
+                "unknown",
+            ),
+            (
+                CallError::Deadline {
+                    endpoint,
+                    method: String::new(),
+                },
+                "unknown",
+            ),
+        ] {
+            let found = match unanswered(&error) {
+                Driver::Absent(_) => "absent",
+                Driver::Unknown(_) => "unknown",
+                Driver::Older => "older",
+                Driver::Own(_) => "own",
+            };
+            assert_eq!(found, expected, "{error}");
+        }
     }
 }

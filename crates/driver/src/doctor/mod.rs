@@ -6,10 +6,12 @@
 //! | who looks | when | what it cannot see |
 //! |---|---|---|
 //! | the running driver, by an RPC beside Drain ([`Doctor`]) | the command asks, or every five minutes for the metric | what its host lacks |
-//! | the command ([`command`]) | no driver answers | which boot a record is of, and registration |
+//! | the command ([`command`]) | no driver answers | calls that run, and registration |
 
+mod aside;
 mod checks;
 pub mod command;
+mod notes;
 mod report;
 pub mod server;
 mod service;

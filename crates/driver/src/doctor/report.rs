@@ -3,24 +3,24 @@
 use std::fmt;
 
 use program::hidden;
-use serde::Serialize;
-use wire::lifecycle::v1;
+use serde::{Deserialize, Serialize};
 
 /// The version of the report in JSON. A field is added without a new one.
 const VERSION: u32 = 1;
 
-/// How much a finding matters. A later program may have more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Volumes work, and something may keep them from it later.
     Warning,
-    /// A volume or a call fails, or will at its next use.
+    /// A volume or a call fails, or will at its next use. A severity that this program does not know is read so.
+    #[serde(other)]
     Error,
 }
 
 /// Who looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
     /// The driver that runs.
@@ -30,7 +30,7 @@ pub enum Way {
 }
 
 /// What one check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Finding {
     pub check: String,
     pub severity: Severity,
@@ -43,7 +43,7 @@ pub struct Finding {
 }
 
 /// What a check could not look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Unseen {
     pub check: String,
     pub reason: String,
@@ -52,12 +52,12 @@ pub struct Unseen {
 }
 
 /// What a look found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Report {
     version: u32,
     pub way: Way,
     /// How many checks there are.
-    pub checks: u32,
+    pub checks: usize,
     pub findings: Vec<Finding>,
     pub unseen: Vec<Unseen>,
 }
@@ -69,36 +69,38 @@ impl Severity {
             Self::Error => "error",
         }
     }
-
-    /// One that this program does not know is grave.
-    fn named(name: &str) -> Self {
-        match name {
-            "warning" => Self::Warning,
-            _ => Self::Error,
-        }
-    }
 }
 
 impl Report {
-    pub(super) fn new(way: Way, checks: u32, findings: Vec<Finding>, unseen: Vec<Unseen>) -> Self {
-        let mut report = Self {
+    pub(super) fn new(
+        way: Way,
+        checks: usize,
+        findings: Vec<Finding>,
+        unseen: Vec<Unseen>,
+    ) -> Self {
+        let report = Self {
             version: VERSION,
             way,
             checks,
             findings,
             unseen,
         };
-        for text in report.texts() {
-            *text = hidden::shown(text);
-        }
-        report
+        report.shown()
     }
 
-    /// Those that names of callers may be in.
-    fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+    /// Reads what [`Self::to_json`] wrote, perhaps of a later program.
+    pub(super) fn read(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text).map(Self::shown)
+    }
+
+    /// Without the names that no text shows.
+    fn shown(mut self) -> Self {
         let findings = self.findings.iter_mut();
         let findings = findings.flat_map(|one| [&mut one.object, &mut one.text]);
-        findings.chain(self.unseen.iter_mut().map(|one| &mut one.reason))
+        for text in findings.chain(self.unseen.iter_mut().map(|one| &mut one.reason)) {
+            *text = hidden::shown(text);
+        }
+        self
     }
 
     /// 0: nothing found; 1: warnings; 3: errors; 4: nothing found, and not all could be looked at.
@@ -116,49 +118,6 @@ impl Report {
     pub fn to_json(&self) -> String {
         // Strings and numbers have JSON.
         serde_json::to_string(self).unwrap_or_default()
-    }
-
-    pub(super) fn of_driver(answer: v1::ExamineResponse) -> Self {
-        let findings = answer.findings.into_iter().map(|finding| Finding {
-            check: finding.check,
-            severity: Severity::named(&finding.severity),
-            object: finding.object,
-            text: finding.text,
-            advice: finding.advice,
-            page: finding.page,
-        });
-        let unseen = answer.unseen.into_iter().map(|unseen| Unseen {
-            check: unseen.check,
-            reason: unseen.reason,
-            is_lasting: unseen.is_lasting,
-        });
-        Self::new(
-            Way::Driver,
-            answer.checks,
-            findings.collect(),
-            unseen.collect(),
-        )
-    }
-
-    pub(super) fn to_message(&self) -> v1::ExamineResponse {
-        let findings = self.findings.iter().cloned().map(|finding| v1::Finding {
-            check: finding.check,
-            severity: finding.severity.name().to_owned(),
-            object: finding.object,
-            text: finding.text,
-            advice: finding.advice,
-            page: finding.page,
-        });
-        let unseen = self.unseen.iter().cloned().map(|unseen| v1::Unseen {
-            check: unseen.check,
-            reason: unseen.reason,
-            is_lasting: unseen.is_lasting,
-        });
-        v1::ExamineResponse {
-            checks: self.checks,
-            findings: findings.collect(),
-            unseen: unseen.collect(),
-        }
     }
 }
 
@@ -182,5 +141,59 @@ impl fmt::Display for Report {
             write!(f, "\nnot seen {}: {}", unseen.check, unseen.reason)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(severities: &[Severity], doubts: &[bool]) -> Report {
+        let finding = |severity: &Severity| Finding {
+            check: String::from("c"),
+            severity: *severity,
+            object: String::new(),
+            text: String::from("it is so"),
+            advice: String::from("mend it"),
+            page: String::from("p"),
+        };
+        let unseen = |is_lasting: &bool| Unseen {
+            check: String::from("u"),
+            reason: String::from("why"),
+            is_lasting: *is_lasting,
+        };
+        let findings = severities.iter().map(finding).collect();
+        Report::new(
+            Way::Driver,
+            2,
+            findings,
+            doubts.iter().map(unseen).collect(),
+        )
+    }
+
+    #[test]
+    fn the_exit_code_is_of_the_gravest() {
+        use Severity::{Error, Warning};
+        for (severities, doubts, code) in [
+            (&[][..], &[][..], 0),
+            (&[], &[true], 0),
+            (&[], &[true, false], 4),
+            (&[Warning], &[false], 1),
+            (&[Warning, Error, Warning], &[false], 3),
+        ] {
+            let report = report(severities, doubts);
+            assert_eq!(report.exit_code(), code, "{report}");
+        }
+    }
+
+    #[test]
+    fn a_report_reads_as_it_was_written() {
+        let written = report(&[Severity::Warning, Severity::Error], &[true]);
+        assert_eq!(Report::read(&written.to_json()).unwrap(), written);
+        // A later program's.
+        let later = written.to_json().replace("\"warning\"", "\"fatal\"");
+        let later = later.replacen('{', "{\"more\":[1],", 1);
+        assert_eq!(Report::read(&later).unwrap().exit_code(), 3);
+        assert!(Report::read("").is_err());
     }
 }

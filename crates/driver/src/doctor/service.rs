@@ -1,20 +1,22 @@
 //! The running driver looks at its own node.
 
+use std::mem;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Condvar, OnceLock, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind};
-use transport::Endpoint;
+use transport::{Code, Endpoint, Status};
+use wire::lifecycle::v1::ExamineResponse;
 use wire::lifecycle::v1::lifecycle::Examine;
 
+use super::aside::Aside;
 use super::report::{Report, Way};
-use super::subject::{Driver, Provider, Subject};
+use super::subject::{Driver, Site, Subject};
 use super::table::CHECKS;
 use crate::kubelet::Router;
 use crate::life::Volumes;
-use crate::record::Store;
 use crate::unpoisoned::Unpoisoned;
 
 /// Kubelet has registered a driver by then, also after a reset of the node.
@@ -23,35 +25,53 @@ const FIRST: Duration = Duration::from_secs(150);
 /// How often the metric is renewed.
 const PACE: Duration = Duration::from_secs(5 * 60);
 
+/// How long the command's question waits for another look.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Whether kubelet has registered the driver, or why not; `None` leaves that to a sidecar.
 type Registered = dyn Fn() -> Option<Result<(), String>> + Send + Sync;
 
 /// Looks at the node of the driver that runs.
 pub struct Doctor {
     volumes: Arc<Volumes>,
-    registry: Endpoint,
+    site: Site,
     registered: OnceLock<Box<Registered>>,
     last: Unpoisoned<Option<Report>>,
-    /// One look at a time.
-    turn: Unpoisoned<()>,
+    /// Whether one looks: one does at a time.
+    is_looking: Unpoisoned<bool>,
+    ended: Condvar,
 }
 
 impl Doctor {
     /// Of a driver with these volumes, which kubelet finds there.
     pub fn new(volumes: &Arc<Volumes>, registry: Endpoint) -> Arc<Self> {
+        let ctx = volumes.context();
+        let site = Site {
+            kubelet: ctx.kubelet.folder.clone(),
+            registry,
+            records: Some(ctx.store.folder().to_owned()),
+            forms: ctx.store.forms().to_owned(),
+            aside: Aside::default(),
+        };
         Arc::new(Self {
             volumes: Arc::clone(volumes),
-            registry,
+            site,
             registered: OnceLock::new(),
             last: Unpoisoned::default(),
-            turn: Unpoisoned::default(),
+            is_looking: Unpoisoned::default(),
+            ended: Condvar::new(),
         })
     }
 
     /// Answers the command's RPC.
     pub fn serve(self: &Arc<Self>, router: &mut Router) {
         let doctor = Arc::clone(self);
-        router.on::<Examine>(move |_| Ok(doctor.examine().to_message()));
+        router.on::<Examine>(move |_| {
+            let report = doctor.examine(PATIENCE);
+            let busy = || Status::new(Code::Unavailable, "another look has not ended");
+            let report = report.ok_or_else(busy)?.to_json();
+            Ok(ExamineResponse { report })
+        });
     }
 
     /// Whom to ask whether kubelet has registered the driver. Until then it is taken for the sidecar's matter.
@@ -62,28 +82,30 @@ impl Doctor {
         let _ = self.registered.set(Box::new(registered));
     }
 
-    /// Looks now. Others who ask meanwhile wait; no call for a volume does.
-    pub fn examine(&self) -> Report {
-        let _turn = self.turn.lock();
+    /// Looks now, and waits so long for another look to end, or returns none. No call for a volume waits.
+    pub fn examine(&self, patience: Duration) -> Option<Report> {
+        let _turn = self.take_turn(patience)?;
         let ctx = self.volumes.context();
         let ((subject, looked), called) = ctx.running.observed(|| {
-            let store = &ctx.store;
             let registered = self.registered.get().and_then(|registered| registered());
-            let mut subject = Subject::new(
-                Ok(ctx.node.as_ref()),
-                Driver::Own(registered),
-                ctx.kubelet.folder.clone(),
-                self.registry.clone(),
-                (store.records().collect(), unreadable(store)),
-            );
-            let boot = subject.ask(Provider::System, |node, until| node.system().boot_id(until));
-            subject.boot = boot.ok().map(|boot| boot.0);
+            let node = Ok(ctx.node.as_ref());
+            let subject = Subject::new(node, Driver::Own(registered), &self.site);
             let looked = subject.look();
             (subject, looked)
         });
         let report = subject.report(Way::Driver, looked, &called);
         *self.last.lock() = Some(report.clone());
-        report
+        Some(report)
+    }
+
+    fn take_turn(&self, patience: Duration) -> Option<Turn<'_>> {
+        let is_looking = self.is_looking.lock();
+        let waited = self
+            .ended
+            .wait_timeout_while(is_looking, patience, |it| *it);
+        let (mut is_looking, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_free = !mem::replace(&mut *is_looking, true);
+        is_free.then(|| Turn(self))
     }
 
     /// Adds what the last look found to a page of metrics; nothing before the first.
@@ -102,11 +124,14 @@ impl Doctor {
     }
 }
 
-/// The log of the start names each.
-fn unreadable(store: &Store) -> Vec<String> {
-    let (count, folder) = (store.unreadable(), store.folder().display());
-    let text = format!("{count} files in {folder} are no records that this wincsi reads");
-    Vec::from_iter((count > 0).then_some(text))
+/// The right to look, until it is dropped.
+struct Turn<'a>(&'a Doctor);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.is_looking.lock() = false;
+        self.0.ended.notify_one();
+    }
 }
 
 /// Looks again and again until it is dropped.
@@ -123,8 +148,12 @@ impl Periodic {
                 let Some(doctor) = Weak::upgrade(&doctor) else {
                     return;
                 };
-                let found = doctor.examine().findings;
-                tracing::debug!("doctor: {} findings", found.len());
+                // A look that runs renews the metric too.
+                let report = doctor.examine(Duration::ZERO);
+                tracing::debug!(
+                    "doctor: {} findings",
+                    report.map_or(0, |it| it.findings.len())
+                );
                 wait = PACE;
             }
         };

@@ -1,8 +1,9 @@
 //! The table of checks, from which come the command's lines, the metric and rows of docs/stuck.md.
 
 use super::checks::{driver, iscsi, node, shares};
+use super::notes::Notes;
 use super::report::Severity;
-use super::subject::{Notes, Subject};
+use super::subject::Subject;
 
 /// One thing that a look compares with what it should be.
 pub struct Check {
@@ -86,7 +87,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Error,
         looks_at: "the TCP port of each server of a share with a record",
         words: &["its server is away", "The network path was not found"],
-        advice: "check the server, its name and the firewall: Test-NetConnection SERVER -Port 445, or wincsi doctor //SERVER/SHARE",
+        advice: "check the server, its name and the firewall: Test-NetConnection SERVER -Port 445, or wincsi doctor //SERVER/SHARE; if it is well, drain the node: live mappings are kept",
         page: "docs/stuck.md#shares",
         covered_by: &[],
         is_moved_by_calls: false,

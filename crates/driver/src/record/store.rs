@@ -213,6 +213,10 @@ impl Store {
         self.unreadable
     }
 
+    pub(crate) fn forms(&self) -> &[Form] {
+        &self.forms
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,90 +1,308 @@
-//! What the doctor finds of LUNs: each sickness as it comes about, and none once it is mended.
+//! A node with a share and a LUN, and each sickness that the doctor finds there: as it comes about, alone and with each
+//! other one, and none once it is mended.
 
-use wincsi::NodeApi;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{fs, thread};
+
+use tempfile::TempDir;
+use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
+use wincsi::sim::smb;
+use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
+use wincsi::sim::{Effect, Rule};
+use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
+use wincsi::{NodeApi, Win32};
+use wincsi_driver::doctor::{CHECKS, Doctor, Report};
 
 use crate::deaths::Mortal as _;
 use crate::fixture::{STAGING, TARGET};
-use crate::iscsi::{ADDRESS, Fixture, IQN};
+use crate::iscsi::{ADDRESS, Fixture, IQN, start_initiator};
+use crate::support::KUBELET;
 use crate::support::requests::{map, request_at};
 
 const SECOND: &str = "10.0.0.8";
+const SHARE: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\3\globalmount";
 
-/// A node with a LUN to which two portals lead.
-fn healthy() -> Fixture {
-    let fixture = Fixture::new();
-    set_portals(&fixture, &[ADDRESS, SECOND]);
-    let context = map(&[
-        ("node_attach_driver", "iscsi"),
-        ("portal", ADDRESS),
-        ("portals", SECOND),
-        ("iqn", IQN),
-        ("lun", "0"),
-    ]);
-    let staged = request_at("v", [STAGING, TARGET], &context, &map(&[]), |request| {
-        fixture.call().stage(request)
-    });
-    staged.unwrap();
-    assert_eq!(fixture.found(), [""; 0]);
-    fixture
+/// More than a question may take.
+const ANSWER: Duration = Duration::from_secs(6);
+
+struct Patient {
+    fixture: Fixture,
+    target: TargetSpec,
+    registry: TempDir,
+    is_registered: Arc<AtomicBool>,
 }
 
-fn set_portals(fixture: &Fixture, portals: &[&str]) {
-    let addresses = portals.iter().map(|one| (*one).to_owned()).collect();
-    let change = |server: &mut ServerSpec| server.addresses = addresses;
-    fixture.array().change_server("array", change).unwrap();
-}
-
-fn service() -> ServiceName {
-    ServiceName::parse("MSiSCSI").unwrap()
-}
-
-/// What came about, the checks that find it, and how.
-type Sickness = (&'static str, &'static [&'static str], fn(&Fixture));
-
-const SICKNESSES: [Sickness; 4] = [
-    ("one way is cut", &["portal-away"], |fixture| {
-        set_portals(fixture, &[ADDRESS]);
-    }),
-    ("the array is away", &["target-away"], |fixture| {
-        set_portals(fixture, &["10.0.0.7"]);
-    }),
-    ("the target is gone", &["session-away"], |fixture| {
-        let change = |server: &mut ServerSpec| server.target.clear();
-        fixture.array().change_server("array", change).unwrap();
-    }),
-    ("a person stops MSiSCSI", &["iscsi-stopped"], |fixture| {
-        let (system, soon) = (NodeApi::system(&fixture.hand), fixture.soon());
-        let stopped = system.stop_service(&service(), Dependents::Refuse, soon);
-        stopped.unwrap();
-    }),
-];
-
-#[test]
-fn each_sickness_is_found_until_it_is_mended() {
-    for (name, checks, comes) in SICKNESSES {
-        let fixture = healthy();
-        let mut target = None::<TargetSpec>;
+impl Patient {
+    /// A node with a share, and a LUN to which two portals lead.
+    fn healthy() -> Self {
+        let fixture = Fixture::new();
+        let mut target = None;
         let keep = |server: &mut ServerSpec| target = server.target.first().cloned();
         fixture.array().change_server("array", keep).unwrap();
-        comes(&fixture);
-        assert_eq!(fixture.found(), checks, "{name}");
-        let mend = |server: &mut ServerSpec| {
-            server.addresses = [ADDRESS, SECOND].map(str::to_owned).to_vec();
-            server.target = Vec::from_iter(target);
+        let server = smb::ServerSpec::sharing("data", r"FILES\pods", "correct horse");
+        fixture.servers().add_server("files", &server).unwrap();
+        let patient = Self {
+            fixture,
+            target: target.unwrap(),
+            registry: tempfile::tempdir().unwrap(),
+            is_registered: Arc::new(AtomicBool::new(true)),
         };
-        fixture.array().change_server("array", mend).unwrap();
-        let (system, soon) = (NodeApi::system(&fixture.hand), fixture.soon());
-        system.start_service(&service(), soon).unwrap();
-        if checks == ["iscsi-stopped"] {
-            // Kubelet's next stage logs in again.
-            fixture.stage().unwrap();
+        fs::create_dir(patient.registry()).unwrap();
+        patient.fixture.make_directory(SHARE);
+        patient.set_portals(&[ADDRESS, SECOND]);
+        patient.stage();
+        assert_eq!(patient.found(), [""; 0]);
+        patient
+    }
+
+    fn stage(&self) {
+        let lun = map(&[
+            ("node_attach_driver", "iscsi"),
+            ("portal", ADDRESS),
+            ("portals", SECOND),
+            ("iqn", IQN),
+            ("lun", "0"),
+        ]);
+        let share = map(&[("source", "//files/data")]);
+        let user = map(&[("username", r"FILES\pods"), ("password", "correct horse")]);
+        for (handle, staging, context, secrets) in
+            [("v", STAGING, lun, map(&[])), ("pv", SHARE, share, user)]
+        {
+            let staged = request_at(handle, [staging, TARGET], &context, &secrets, |request| {
+                self.fixture.call().stage(request)
+            });
+            staged.unwrap();
         }
-        assert_eq!(fixture.found(), [""; 0], "{name}");
+    }
+
+    fn registry(&self) -> std::path::PathBuf {
+        self.registry.path().join("plugins_registry")
+    }
+
+    fn strange_record(&self) -> std::path::PathBuf {
+        self.fixture.records_folder().join("strange.json")
+    }
+
+    fn set_portals(&self, portals: &[&str]) {
+        let addresses = portals.iter().map(|one| (*one).to_owned()).collect();
+        let change = |server: &mut ServerSpec| server.addresses = addresses;
+        self.fixture.array().change_server("array", change).unwrap();
+    }
+
+    fn set_targets(&self, targets: Vec<TargetSpec>) {
+        let change = |server: &mut ServerSpec| server.target = targets;
+        self.fixture.array().change_server("array", change).unwrap();
+    }
+
+    fn examine(&self) -> Report {
+        let registry = Endpoint::socket(self.registry().join("i-reg.sock"));
+        let doctor = Doctor::new(self.fixture.volumes(), registry);
+        let is_registered = Arc::clone(&self.is_registered);
+        doctor.learn_registration(move || {
+            let is_registered = is_registered.load(Ordering::SeqCst);
+            Some(is_registered.then_some(()).ok_or_else(String::new))
+        });
+        doctor.examine(Duration::ZERO).unwrap()
+    }
+
+    fn found(&self) -> Vec<String> {
+        let findings = self.examine().findings.into_iter();
+        findings.map(|one| one.check).collect()
+    }
+
+    /// As [`Self::found`]. Time passes while a part of Windows hangs.
+    fn found_with(&self, sick: &[&Sickness]) -> BTreeSet<String> {
+        let hangs = sick.iter().any(|one| one.check == "node-hangs");
+        let found = thread::scope(|scope| {
+            let found = scope.spawn(|| self.found());
+            if hangs {
+                self.fixture.wait_for_hang(1);
+                self.fixture.let_pass(ANSWER);
+            }
+            found.join().unwrap()
+        });
+        found.into_iter().collect()
     }
 }
 
+/// What a check finds, how it comes about, and how it is mended.
+struct Sickness {
+    check: &'static str,
+    comes: fn(&Patient),
+    goes: fn(&Patient),
+}
+
+fn sickness(check: &'static str, comes: fn(&Patient), goes: fn(&Patient)) -> Sickness {
+    Sickness { check, comes, goes }
+}
+
+/// In this order they come together, and in the other one they go: a volume is staged again last.
+fn sicknesses() -> [Sickness; 13] {
+    let stop_initiator = |patient: &Patient| {
+        let (service, soon) = (ServiceName::parse("MSiSCSI"), patient.fixture.soon());
+        let system = NodeApi::system(&patient.fixture.hand);
+        let stopped = system.stop_service(&service.unwrap(), Dependents::Refuse, soon);
+        stopped.unwrap();
+    };
+    let unmap = |patient: &Patient| {
+        let remote = RemotePath::parse(r"\\files\data").unwrap().folder_itself();
+        let (smb, soon) = (NodeApi::smb(&patient.fixture.hand), patient.fixture.soon());
+        smb.unmap(&remote, soon).unwrap();
+    };
+    let no_names = |patient: &Patient| {
+        let no_such_host = Win32(11001);
+        patient
+            .fixture
+            .fail_on("connect", "files:445", no_such_host);
+    };
+    let fail = |patient: &Patient| {
+        let operation = "GetFileAttributesExW";
+        patient
+            .fixture
+            .fail_on(operation, KUBELET, Win32::IO_DEVICE);
+    };
+    let hang_mappings = |patient: &Patient| {
+        let hangs = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
+        let hangs = hangs.object("MSFT_SmbGlobalMapping");
+        patient.fixture.fault(hangs);
+    };
+    [
+        sickness("iscsi-stopped", stop_initiator, |patient| {
+            start_initiator(&patient.fixture);
+            patient.stage();
+        }),
+        sickness("share-not-mapped", unmap, Patient::stage),
+        sickness(
+            "portal-away",
+            |patient| patient.set_portals(&[ADDRESS]),
+            |patient| patient.set_portals(&[ADDRESS, SECOND]),
+        ),
+        sickness(
+            "target-away",
+            |patient| patient.set_portals(&["10.0.0.7"]),
+            |patient| patient.set_portals(&[ADDRESS, SECOND]),
+        ),
+        sickness(
+            "session-away",
+            |patient| patient.set_targets(Vec::new()),
+            |patient| patient.set_targets(vec![patient.target.clone()]),
+        ),
+        sickness(
+            "server-away",
+            |patient| patient.fixture.set_server("files", Down),
+            |patient| patient.fixture.set_server("files", Up),
+        ),
+        sickness(
+            "mapping-not-ok",
+            |patient| patient.fixture.set_server("files", Dropping),
+            |patient| patient.fixture.set_server("files", Up),
+        ),
+        sickness(
+            "record-unreadable",
+            |patient| fs::write(patient.strange_record(), r#"{"version": 9}"#).unwrap(),
+            |patient| fs::remove_file(patient.strange_record()).unwrap(),
+        ),
+        sickness(
+            "kubelet-folder",
+            |patient| fs::remove_dir(patient.registry()).unwrap(),
+            |patient| fs::create_dir(patient.registry()).unwrap(),
+        ),
+        sickness(
+            "not-registered",
+            |patient| patient.is_registered.store(false, Ordering::SeqCst),
+            |patient| patient.is_registered.store(true, Ordering::SeqCst),
+        ),
+        // No name of a server is resolved.
+        sickness("server-away", no_names, |patient| patient.fixture.heal()),
+        sickness("node-fails", fail, |patient| patient.fixture.heal()),
+        sickness("node-hangs", hang_mappings, |patient| {
+            patient.fixture.heal()
+        }),
+    ]
+}
+
+/// One server, mapping or array cannot be both.
+const APART: [(&str, &str); 4] = [
+    ("share-not-mapped", "mapping-not-ok"),
+    ("portal-away", "target-away"),
+    ("server-away", "mapping-not-ok"),
+    ("server-away", "server-away"),
+];
+
+/// What Windows's SMB provider is asked for.
+const OF_MAPPINGS: [&str; 2] = ["share-not-mapped", "mapping-not-ok"];
+
+#[test]
+fn each_sickness_is_found_until_it_is_mended() {
+    let patient = Patient::healthy();
+    for sickness in sicknesses() {
+        (sickness.comes)(&patient);
+        let found = patient.found_with(&[&sickness]);
+        assert_eq!(found, BTreeSet::from([sickness.check.to_owned()]));
+        (sickness.goes)(&patient);
+        assert_eq!(patient.found(), [""; 0], "after {}", sickness.check);
+    }
+    let sick = sicknesses().map(|one| one.check);
+    let others = CHECKS.iter().filter(|check| !sick.contains(&check.id));
+    // The driver that looks is there.
+    assert_eq!(
+        Vec::from_iter(others.map(|check| check.id)),
+        ["driver-absent"]
+    );
+}
+
+/// Both are found, unless the table has one as the cause of the other, or what hangs is what would report it.
+#[test]
+fn two_sicknesses_are_found_or_covered() {
+    let (sicknesses, mut pairs) = (sicknesses(), 0);
+    for (at, one) in sicknesses.iter().enumerate() {
+        let patient = Patient::healthy();
+        for other in &sicknesses[at + 1..] {
+            let (checks, sick) = ([one.check, other.check], [one, other]);
+            if APART.contains(&checks.into()) || APART.contains(&(checks[1], checks[0])) {
+                continue;
+            }
+            sick.iter().for_each(|it| (it.comes)(&patient));
+            let found = patient.found_with(&sick);
+            let is_hidden = |check: &str| {
+                let row = CHECKS.iter().find(|row| row.id == check).unwrap();
+                let is_covered = row.covered_by.iter().any(|cause| checks.contains(cause));
+                is_covered || checks.contains(&"node-hangs") && OF_MAPPINGS.contains(&check)
+            };
+            let shown = checks.into_iter().filter(|check| !is_hidden(check));
+            let shown = BTreeSet::from_iter(shown.map(str::to_owned));
+            assert_eq!(found, shown, "{checks:?}");
+            sick.iter().rev().for_each(|it| (it.goes)(&patient));
+            assert_eq!(patient.found(), [""; 0], "after {checks:?}");
+            pairs += 1;
+        }
+    }
+    println!("{pairs} pairs");
+    assert!(pairs > 60, "{pairs}");
+}
+
+/// A session may be gone as the node was reset, if nobody knows when that was; so may a mapping.
+#[test]
+fn in_an_unknown_boot_nothing_is_missed() {
+    let mut patient = Patient::healthy();
+    patient.fixture.reboot();
+    start_initiator(&patient.fixture);
+    assert_eq!(patient.fixture.sessions(), []);
+    assert_eq!(patient.found(), [""; 0]);
+    patient
+        .fixture
+        .fail_on("NtQuerySystemInformation", "*", Win32::IO_DEVICE);
+    let report = patient.examine();
+    let outcome = (report.findings.len(), report.exit_code());
+    assert_eq!(outcome, (0, 4), "{report}");
+}
+
+/// The operations of a look are on this list, of which none changes the node; and neither node nor records are changed.
 #[test]
 fn a_look_changes_nothing() {
     const READS: [&str; 5] = [
@@ -94,18 +312,23 @@ fn a_look_changes_nothing() {
         "QueryServiceStatusEx",
         "connect",
     ];
-    for (name, _, comes) in SICKNESSES {
-        let fixture = healthy();
-        comes(&fixture);
-        // The kernel notes what happened to the array when it is next asked.
-        fixture.examine();
-        let before = fixture.snapshot();
-        drop(fixture.sim.take_trace());
-        fixture.examine();
-        let asked = fixture.sim.take_trace();
-        let changing = asked.iter().filter(|op| !READS.contains(&op.operation));
-        let changing = Vec::from_iter(changing);
-        assert!(changing.is_empty(), "{name}: {changing:?}");
-        assert!(fixture.snapshot() == before, "{name}");
+    let mut asked = BTreeSet::new();
+    for sickness in sicknesses() {
+        let patient = Patient::healthy();
+        (sickness.comes)(&patient);
+        if sickness.check != "node-hangs" {
+            // The kernel notes what happened to the array when it is next asked.
+            patient.found();
+        }
+        let before = patient.fixture.snapshot();
+        drop(patient.fixture.sim.take_trace());
+        patient.found_with(&[&sickness]);
+        let operations = patient.fixture.sim.take_trace();
+        asked.extend(operations.iter().map(|op| op.operation));
+        assert!(patient.fixture.snapshot() == before, "{}", sickness.check);
+        // What hangs does so until the fixture ends.
+        patient.fixture.heal();
     }
+    asked.remove("Sleep");
+    assert_eq!(asked, BTreeSet::from(READS));
 }

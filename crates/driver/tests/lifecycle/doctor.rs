@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::thread;
 
 use serde_json::Value;
 
@@ -62,6 +64,26 @@ fn without_a_driver_the_command_looks_itself() {
     let (_, found, _) = examine(&kubelet);
     assert_eq!(found, ["driver-absent", "record-unreadable"]);
     assert_eq!(fs::read(&broken).unwrap(), b"{");
+}
+
+/// What has the socket may be a driver that hangs: the command does not say that none runs.
+#[test]
+fn a_socket_that_does_not_answer_is_in_doubt() {
+    let kubelet = Kubelet::new();
+    fs::create_dir(kubelet.csi_path().parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(kubelet.csi_path()).unwrap();
+    thread::scope(|scope| {
+        let hangs_up = scope.spawn(|| drop(listener.accept().unwrap()));
+        let (report, found, code) = examine(&kubelet);
+        assert_eq!(
+            (&report["way"], found.len(), code),
+            (&"command".into(), 0, Some(4))
+        );
+        let in_doubt = report["unseen"].as_array().unwrap().iter();
+        let mut in_doubt = in_doubt.map(|one| one["check"].as_str().unwrap());
+        assert!(in_doubt.any(|check| check == "driver-absent"), "{report}");
+        hangs_up.join().unwrap();
+    });
 }
 
 /// A node whose kubelet lives elsewhere: the driver waits for its call in vain.

@@ -1,100 +1,18 @@
-//! What the doctor finds of shares: each sickness as it comes about, alone and with each other one.
+//! What a look at shares says, and what it does not wait for. Each sickness is in disks/doctor.rs.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use wincsi::Win32;
-use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
+use wincsi::sim::smb::ServerHealth::Down;
 use wincsi_driver::doctor::Severity;
 
-use crate::deaths::Mortal as _;
-use crate::fixture::{Fixture, KUBELET, POD, ROOT, SERVER, Volume, volume};
+use crate::fixture::{Fixture, POD, ROOT, SERVER, Volume, volume};
 
 /// More than a question may take.
 const ANSWER: Duration = Duration::from_secs(6);
-
-/// A sickness, and how it comes and goes.
-struct Sickness {
-    name: &'static str,
-    check: &'static str,
-    comes: fn(&mut Fixture),
-    goes: fn(&mut Fixture),
-    /// Whether the checks that ask Windows of mappings still can.
-    leaves_view: bool,
-}
-
-const SICKNESSES: [Sickness; 7] = [
-    Sickness {
-        name: "the server is down",
-        check: "server-away",
-        comes: |fixture| fixture.set_server(SERVER, Down),
-        goes: |fixture| fixture.set_server(SERVER, Up),
-        leaves_view: true,
-    },
-    Sickness {
-        name: "the server drops its sessions",
-        check: "mapping-not-ok",
-        comes: |fixture| fixture.set_server(SERVER, Dropping),
-        goes: |fixture| fixture.set_server(SERVER, Up),
-        leaves_view: true,
-    },
-    Sickness {
-        name: "a person removed the mapping",
-        check: "share-not-mapped",
-        comes: |fixture| assert!(fixture.try_unmap_by_hand(ROOT)),
-        goes: |fixture| fixture.publish_with_secret(&volume("pv"), POD).unwrap(),
-        leaves_view: true,
-    },
-    Sickness {
-        name: "a record of a later program",
-        check: "record-unreadable",
-        comes: |fixture| {
-            fs::write(strange_record(fixture), r#"{"version": 9}"#).unwrap();
-            fixture.restart_driver();
-        },
-        goes: |fixture| {
-            fs::remove_file(strange_record(fixture)).unwrap();
-            fixture.restart_driver();
-        },
-        leaves_view: true,
-    },
-    Sickness {
-        name: "the disk of kubelet's folder fails",
-        check: "node-fails",
-        comes: |fixture| {
-            fixture.fail_on("GetFileAttributesExW", KUBELET, Win32::IO_DEVICE);
-        },
-        goes: |fixture| fixture.heal(),
-        leaves_view: true,
-    },
-    Sickness {
-        name: "the SMB provider hangs",
-        check: "node-hangs",
-        comes: |fixture| {
-            fixture.hang("IWbemServices.ExecQuery");
-        },
-        goes: |fixture| fixture.heal(),
-        leaves_view: false,
-    },
-    Sickness {
-        name: "no name of a server is resolved",
-        check: "server-away",
-        comes: |fixture| {
-            fixture.fail_on("connect", "files:445", Win32(11001));
-        },
-        goes: |fixture| fixture.heal(),
-        leaves_view: true,
-    },
-];
-
-/// A cause, and what it hides.
-const COVERS: [(&str, &str); 2] = [
-    ("server-away", "mapping-not-ok"),
-    ("server-away", "share-not-mapped"),
-];
 
 fn strange_record(fixture: &Fixture) -> std::path::PathBuf {
     fixture.records_folder().join("strange.json")
@@ -119,59 +37,6 @@ fn found(fixture: &Fixture, hangs: bool) -> Vec<String> {
         }
         found.join().unwrap()
     })
-}
-
-#[test]
-fn each_sickness_is_found_until_it_is_mended() {
-    for sickness in &SICKNESSES {
-        let mut fixture = healthy();
-        (sickness.comes)(&mut fixture);
-        let found = found(&fixture, !sickness.leaves_view);
-        assert_eq!(found, [sickness.check], "{}", sickness.name);
-        (sickness.goes)(&mut fixture);
-        assert_eq!(fixture.found(), [""; 0], "{}", sickness.name);
-    }
-}
-
-/// Both are found, unless the table has one as the cause of the other, or what hangs hides it.
-#[test]
-fn two_sicknesses_are_found_or_covered() {
-    let mut pairs = 0;
-    for (at, one) in SICKNESSES.iter().enumerate() {
-        for other in &SICKNESSES[at + 1..] {
-            let set_alike =
-                [one, other].map(|it| it.check == "server-away" || it.check == "mapping-not-ok");
-            if set_alike == [true; 2] {
-                continue;
-            }
-            let mut fixture = healthy();
-            // What hangs or fails comes last: it would keep the other one from coming about.
-            let last = [one, other]
-                .into_iter()
-                .partition::<Vec<_>, _>(|it| it.check != "node-hangs");
-            [last.0, last.1]
-                .concat()
-                .iter()
-                .for_each(|it| (it.comes)(&mut fixture));
-            let found =
-                BTreeSet::from_iter(found(&fixture, !one.leaves_view || !other.leaves_view));
-            let sick = [one, other];
-            let is_shown = |it: &&Sickness| {
-                let covers = |cause: &&Sickness| COVERS.contains(&(cause.check, it.check));
-                let asks_windows = ["mapping-not-ok", "share-not-mapped"].contains(&it.check);
-                let is_hidden = asks_windows && sick.iter().any(|other| !other.leaves_view);
-                !sick.iter().any(covers) && !is_hidden
-            };
-            let shown = sick.iter().copied().filter(is_shown);
-            // A mapping that is gone has no status.
-            let is_gone = sick.iter().any(|it| it.check == "share-not-mapped");
-            let shown = shown.filter(|it| !(is_gone && it.check == "mapping-not-ok"));
-            let expected = BTreeSet::from_iter(shown.map(|it| it.check.to_owned()));
-            assert_eq!(found, expected, "{} and {}", one.name, other.name);
-            pairs += 1;
-        }
-    }
-    println!("{pairs} pairs");
 }
 
 #[test]
@@ -225,6 +90,69 @@ fn what_hangs_is_asked_once() {
     fixture.heal();
 }
 
+/// One look at a time; who does not wait for it has none.
+#[test]
+fn a_look_that_hangs_holds_up_no_other() {
+    let fixture = healthy();
+    let doctor = fixture.doctor();
+    fixture.hang("IWbemServices.ExecQuery");
+    thread::scope(|scope| {
+        let hangs = scope.spawn(|| doctor.examine(Duration::ZERO));
+        fixture.wait_for_hang(1);
+        assert_eq!(doctor.examine(Duration::ZERO), None);
+        fixture.heal();
+        let waits = doctor.examine(Duration::from_secs(120)).unwrap();
+        assert_eq!(waits.exit_code(), 0, "{waits}");
+        assert_eq!(hangs.join().unwrap().unwrap().exit_code(), 0);
+    });
+}
+
+/// What took all the time is a finding, and what was not asked any more is none.
+#[test]
+fn a_look_without_time_finds_no_server_away() {
+    let fixture = healthy();
+    fixture.set_server(SERVER, Down);
+    fixture.hang("GetFileAttributesExW");
+    let report = thread::scope(|scope| {
+        let looks = scope.spawn(|| fixture.examine());
+        fixture.wait_for_hang(1);
+        fixture.let_pass(Duration::from_secs(30));
+        looks.join().unwrap()
+    });
+    fixture.heal();
+    let found = Vec::from_iter(report.findings.iter().map(|one| one.check.as_str()));
+    assert_eq!(found, ["node-hangs"], "{report}");
+    let in_doubt = report
+        .unseen
+        .iter()
+        .filter(|one| one.reason == "no time was left");
+    let in_doubt = Vec::from_iter(in_doubt.map(|one| one.check.as_str()));
+    assert_eq!(
+        in_doubt,
+        ["server-away", "share-not-mapped", "mapping-not-ok"]
+    );
+}
+
+/// A file that is read for ever is one of a disk that hangs: a look ends, and the next one waits for no second read.
+#[cfg(unix)]
+#[test]
+fn a_disk_of_records_that_hangs_is_a_finding() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let fixture = healthy();
+    let doctor = fixture.doctor();
+    let hangs = strange_record(&fixture);
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, &hangs, FileType::Fifo, mode, 0).unwrap();
+    for _ in 0..2 {
+        let report = doctor.examine(Duration::ZERO).unwrap();
+        let found = Vec::from_iter(report.findings.iter().map(|one| one.object.as_str()));
+        assert_eq!(found, ["the disk of the driver's folders"], "{report}");
+    }
+    // The one reader ends with the last writer.
+    drop(fs::File::options().write(true).open(&hangs).unwrap());
+    fs::remove_file(&hangs).unwrap();
+}
+
 /// Kubelet stages what an earlier boot had again, which is no finding.
 #[test]
 fn a_volume_of_an_earlier_boot_is_no_finding() {
@@ -232,30 +160,6 @@ fn a_volume_of_an_earlier_boot_is_no_finding() {
     fixture.reboot();
     assert_eq!(fixture.mappings(), [""; 0]);
     assert_eq!(fixture.found(), [""; 0]);
-}
-
-/// The operations of a look are on this list, of which none changes the node, and neither node nor records are changed.
-#[test]
-fn a_look_changes_nothing() {
-    const READS: [&str; 4] = [
-        "GetFileAttributesExW",
-        "IWbemServices.ExecQuery",
-        "NtQuerySystemInformation",
-        "connect",
-    ];
-    for sick in [None, Some(Down), Some(Dropping)] {
-        let fixture = healthy();
-        fixture.set_server(SERVER, sick.unwrap_or(Up));
-        let before = fixture.snapshot();
-        drop(fixture.sim.take_trace());
-        fixture.examine();
-        let asked = fixture.sim.take_trace();
-        assert!(asked.len() > 3, "{asked:?}");
-        let changing = asked.iter().filter(|op| !READS.contains(&op.operation));
-        let changing = Vec::from_iter(changing);
-        assert!(changing.is_empty(), "{changing:?}");
-        assert!(fixture.snapshot() == before, "{sick:?}");
-    }
 }
 
 /// Kubelet's call maps a share again that a person unmapped.

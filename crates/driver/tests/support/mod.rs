@@ -144,9 +144,13 @@ impl DriverFixture {
 
     /// What the driver finds, whom kubelet has registered.
     pub(crate) fn examine(&self) -> Report {
+        self.doctor().examine(Duration::ZERO).unwrap()
+    }
+
+    pub(crate) fn doctor(&self) -> Arc<Doctor> {
         let doctor = Doctor::new(self.volumes(), "tcp://127.0.0.1:9".parse().unwrap());
         doctor.learn_registration(|| Some(Ok(())));
-        doctor.examine()
+        doctor
     }
 
     /// The checks that find something.

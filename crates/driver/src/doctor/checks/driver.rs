@@ -2,11 +2,13 @@
 
 use transport::Endpoint;
 
-use crate::doctor::subject::{Doubt, Driver, Notes, Subject};
+use crate::doctor::notes::{Doubt, Notes};
+use crate::doctor::subject::{Driver, Subject};
+use crate::record::StoreError;
 
 pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes) {
     // A port of a test has no folder.
-    let Endpoint::Socket(socket) = &subject.registry else {
+    let Endpoint::Socket(socket) = &subject.site.registry else {
         return;
     };
     let Some(folder) = socket.parent() else {
@@ -19,8 +21,10 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
 }
 
 pub(in crate::doctor) fn absent(subject: &Subject<'_>, notes: &mut Notes) {
-    if let Driver::Absent(why) = &subject.driver {
-        notes.found("", format!("no driver answers: {why}"), None);
+    match &subject.driver {
+        Driver::Absent(why) => notes.found("", format!("no driver answers: {why}"), None),
+        Driver::Unknown(why) => notes.unseen(Doubt::Unasked(why.clone())),
+        Driver::Own(_) | Driver::Older => {}
     }
 }
 
@@ -32,7 +36,7 @@ pub(in crate::doctor) fn not_registered(subject: &Subject<'_>, notes: &mut Notes
             let text = "node-driver-registrar registers the driver (-registration=off)";
             notes.unseen(Doubt::Lacking(text.to_owned()));
         }
-        Driver::Absent(_) | Driver::Older => {
+        Driver::Absent(_) | Driver::Unknown(_) | Driver::Older => {
             let text = "the running driver alone knows whether kubelet called";
             notes.unseen(Doubt::Lacking(text.to_owned()));
         }
@@ -40,7 +44,13 @@ pub(in crate::doctor) fn not_registered(subject: &Subject<'_>, notes: &mut Notes
 }
 
 pub(in crate::doctor) fn unreadable_records(subject: &Subject<'_>, notes: &mut Notes) {
-    for error in &subject.unreadable {
-        notes.found("", error.clone(), None);
+    let Some(peeked) = notes.seen(subject.peeked()) else {
+        return;
+    };
+    for error in &peeked.unreadable {
+        match error {
+            StoreError::Unreadable { .. } => notes.found("", error.to_string(), None),
+            _ => notes.unseen(Doubt::Unasked(error.to_string())),
+        }
     }
 }

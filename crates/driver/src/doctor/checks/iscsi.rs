@@ -6,10 +6,11 @@ use wincsi::Feature;
 use wincsi::iscsi::Portal;
 use wincsi::system::{ServiceName, ServiceState};
 
-use crate::doctor::subject::{Notes, Provider, Subject};
+use crate::doctor::notes::{Notes, Provider};
+use crate::doctor::subject::Subject;
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
-use crate::record::VolumeHandle;
+use crate::record::{Record, VolumeHandle};
 
 /// A target with staged LUNs.
 #[derive(Default)]
@@ -18,9 +19,9 @@ struct Used {
     volumes: BTreeSet<VolumeHandle>,
 }
 
-fn targets(subject: &Subject<'_>) -> BTreeMap<String, Used> {
+fn targets(staged: impl IntoIterator<Item = Record<Disk<Target>>>) -> BTreeMap<String, Used> {
     let mut targets = BTreeMap::<String, Used>::new();
-    for record in subject.staged::<Disk<Target>>() {
+    for record in staged {
         let target = record.content.source;
         let used = targets.entry(target.iqn.to_string()).or_default();
         used.volumes.insert(record.volume);
@@ -32,7 +33,7 @@ fn targets(subject: &Subject<'_>) -> BTreeMap<String, Used> {
 }
 
 pub(in crate::doctor) fn stopped(subject: &Subject<'_>, notes: &mut Notes) {
-    let targets = targets(subject);
+    let targets = targets(subject.staged());
     let Ok(name) = ServiceName::parse(SERVICE) else {
         return;
     };
@@ -74,7 +75,7 @@ pub(in crate::doctor) fn portal_away(subject: &Subject<'_>, notes: &mut Notes) {
 
 /// Targets with those of their portals that take no connection, and why.
 fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, Vec<String>)> {
-    let targets = targets(subject);
+    let targets = targets(subject.staged());
     if targets.is_empty() {
         return Vec::new();
     }
@@ -85,18 +86,21 @@ fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, 
         return Vec::new();
     };
     let with_dead = targets.into_iter().map(|(iqn, used)| {
-        let dead = used.portals.keys().filter_map(|portal| {
-            let why = answers.get(portal)?.as_ref()?;
-            Some(format!("{portal} ({why})"))
-        });
-        let dead = dead.collect();
+        let mut dead = Vec::new();
+        for portal in used.portals.keys() {
+            match answers.get(portal) {
+                Some(Ok(Some(why))) => dead.push(format!("{portal} ({why})")),
+                Some(Err(doubt)) => notes.unseen(doubt.clone()),
+                _ => {}
+            }
+        }
         (iqn, used, dead)
     });
     with_dead.collect()
 }
 
 pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) {
-    let targets = targets(subject);
+    let targets = targets(subject.staged_in_this_boot(notes));
     if targets.is_empty() {
         return;
     }

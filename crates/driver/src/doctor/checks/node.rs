@@ -2,7 +2,8 @@
 
 use wincsi::WinPath;
 
-use crate::doctor::subject::{Doubt, Notes, Provider, Subject};
+use crate::doctor::notes::{Doubt, Notes, Provider};
+use crate::doctor::subject::Subject;
 
 /// Where kubelet's folder is no path of Windows, as on a simulated node.
 const SOMEWHERE: &str = r"C:\var\lib\kubelet";
@@ -10,7 +11,7 @@ const SOMEWHERE: &str = r"C:\var\lib\kubelet";
 /// Asks what `/readyz` asks.
 pub(in crate::doctor) fn fails(subject: &Subject<'_>, notes: &mut Notes) {
     let somewhere = || SOMEWHERE.parse::<WinPath>().ok();
-    let Some(folder) = subject.kubelet.clone().or_else(somewhere) else {
+    let Some(folder) = subject.site.kubelet.clone().or_else(somewhere) else {
         return;
     };
     let answer = subject.ask(Provider::Files, |node, until| {
@@ -18,7 +19,7 @@ pub(in crate::doctor) fn fails(subject: &Subject<'_>, notes: &mut Notes) {
     });
     match answer {
         Ok(_) => {}
-        Err(Doubt::Failed(why)) if subject.node.is_ok() => notes.found("", why, None),
+        Err(Doubt::Failed(why)) => notes.found("", why, None),
         Err(doubt) => notes.unseen(doubt),
     }
 }

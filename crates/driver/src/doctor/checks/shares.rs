@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wincsi::iscsi::Portal;
 use wincsi::smb::{MappingStatus, RemotePath};
 
-use crate::doctor::subject::{Doubt, Notes, Subject};
+use crate::doctor::notes::{Doubt, Notes};
+use crate::doctor::subject::Subject;
 use crate::kinds::share::{Mappings, Share};
 use crate::record::{Record, VolumeHandle};
 
@@ -33,9 +34,13 @@ pub(in crate::doctor) fn server_away(subject: &Subject<'_>, notes: &mut Notes) {
         return;
     };
     for ((server, at), volumes) in servers {
-        if let Some(Some(why)) = answers.get(&at) {
-            let text = format!("server {server} is away: {at}: {why}");
-            notes.found(&server, text, volumes);
+        match answers.get(&at) {
+            Some(Ok(Some(why))) => {
+                let text = format!("server {server} is away: {at}: {why}");
+                notes.found(&server, text, volumes);
+            }
+            Some(Err(doubt)) => notes.unseen(doubt.clone()),
+            _ => {}
         }
     }
 }
@@ -47,7 +52,8 @@ fn host_of(remote: &RemotePath) -> String {
 }
 
 pub(in crate::doctor) fn not_mapped(subject: &Subject<'_>, notes: &mut Notes) {
-    for_each(subject, notes, |notes, mappings, record| {
+    let staged = subject.staged_in_this_boot(notes);
+    for_each(subject, notes, staged, |notes, mappings, record| {
         let remote = &record.content.remote;
         if !mappings.reach(remote.path()) {
             let text = format!("{} is not mapped", remote.share());
@@ -57,7 +63,8 @@ pub(in crate::doctor) fn not_mapped(subject: &Subject<'_>, notes: &mut Notes) {
 }
 
 pub(in crate::doctor) fn mapping_not_ok(subject: &Subject<'_>, notes: &mut Notes) {
-    for_each(subject, notes, |notes, mappings, record| {
+    let staged = subject.staged().collect();
+    for_each(subject, notes, staged, |notes, mappings, record| {
         let remote = &record.content.remote;
         match mappings.status(remote.path()) {
             None | Some(MappingStatus::Ok) => {}
@@ -72,9 +79,9 @@ pub(in crate::doctor) fn mapping_not_ok(subject: &Subject<'_>, notes: &mut Notes
 fn for_each(
     subject: &Subject<'_>,
     notes: &mut Notes,
+    staged: Vec<Record<Share>>,
     look: impl Fn(&mut Notes, &Mappings, &Record<Share>),
 ) {
-    let staged = Vec::from_iter(subject.staged::<Share>());
     if staged.is_empty() {
         return;
     }

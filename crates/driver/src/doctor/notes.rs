@@ -1,0 +1,188 @@
+//! What checks note, and how it becomes a report.
+
+use std::collections::BTreeSet;
+
+use super::report::{Finding, Report, Unseen, Way};
+use super::subject::{Driver, Subject};
+use super::table::{CHECKS, Check};
+use crate::kinds::block::Disk;
+use crate::kinds::iscsi::Target;
+use crate::kinds::share::Share;
+use crate::record::VolumeHandle;
+
+/// How many volumes a finding names.
+const MOST_NAMED: usize = 8;
+
+/// A part of the node that answers for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Provider {
+    Files,
+    Initiator,
+    OwnDisk,
+    Services,
+    Shares,
+    System,
+}
+
+impl Provider {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Files => "the filesystem of the node's disk",
+            Self::Initiator => "Windows's iSCSI provider",
+            Self::OwnDisk => "the disk of the driver's folders",
+            Self::Services => "Windows's service control manager",
+            Self::Shares => "Windows's SMB provider",
+            Self::System => "Windows's registry",
+        }
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// The host has no such view.
+    Lacking(String),
+    /// The node answers with a failure.
+    Failed(String),
+    /// It was not asked, or the failure is the asker's.
+    Unasked(String),
+    /// It was asked before, and did not answer in time.
+    Hangs(Provider),
+    /// The time for all questions was over before it had its own.
+    NoTime,
+}
+
+/// What a check notes.
+#[derive(Default)]
+pub(super) struct Notes {
+    found: Vec<Found>,
+    unseen: Vec<Doubt>,
+}
+
+struct Found {
+    object: String,
+    text: String,
+    volumes: BTreeSet<VolumeHandle>,
+}
+
+impl Notes {
+    /// Something of an object is not as it should be; these volumes need it.
+    pub(super) fn found(
+        &mut self,
+        object: &str,
+        text: String,
+        volumes: impl IntoIterator<Item = VolumeHandle>,
+    ) {
+        let mut all = self.found.iter_mut();
+        let known = all.find(|one| one.object == object && one.text == text);
+        match known {
+            Some(known) => known.volumes.extend(volumes),
+            None => self.found.push(Found {
+                object: object.to_owned(),
+                text,
+                volumes: volumes.into_iter().collect(),
+            }),
+        }
+    }
+
+    pub(super) fn unseen(&mut self, doubt: Doubt) {
+        if !self.unseen.contains(&doubt) {
+            self.unseen.push(doubt);
+        }
+    }
+
+    /// An answer, if there is one.
+    pub(super) fn seen<T>(&mut self, answer: Result<T, Doubt>) -> Option<T> {
+        answer.map_err(|doubt| self.unseen(doubt)).ok()
+    }
+}
+
+impl Subject<'_> {
+    /// The report of a look during which these volumes had calls.
+    pub(super) fn report(
+        &self,
+        way: Way,
+        looked: Vec<(&'static Check, Notes)>,
+        called: &BTreeSet<VolumeHandle>,
+    ) -> Report {
+        let busy = self.objects_of(called);
+        let (mut findings, mut unseen) = (Vec::<Finding>::new(), Vec::new());
+        for (check, mut notes) in looked {
+            if check.is_moved_by_calls {
+                let is_idle =
+                    |one: &Found| !busy.contains(&one.object) && one.volumes.is_disjoint(called);
+                notes.found.retain(is_idle);
+                if !notes.found.is_empty()
+                    && matches!(self.driver, Driver::Unknown(_) | Driver::Older)
+                {
+                    notes.found.clear();
+                    let text = "a driver may run, and its calls may be at it";
+                    notes.unseen(Doubt::Unasked(text.to_owned()));
+                }
+            }
+            let Notes {
+                mut found,
+                unseen: doubts,
+            } = notes;
+            found.retain(|one| !is_covered(check, &one.object, &findings));
+            findings.extend(found.into_iter().map(|one| one.by(check)));
+            unseen.extend(doubts.into_iter().map(|doubt| doubt.of(check)));
+        }
+        Report::new(way, CHECKS.len(), findings, unseen)
+    }
+
+    /// The servers and targets of volumes.
+    fn objects_of(&self, volumes: &BTreeSet<VolumeHandle>) -> BTreeSet<String> {
+        let is_of = |volume: &VolumeHandle| volumes.contains(volume);
+        let shares = self.records_of::<Share>();
+        let servers = shares.filter(|record| is_of(&record.volume));
+        let luns = self.records_of::<Disk<Target>>();
+        let targets = luns.filter(|record| is_of(&record.volume));
+        let servers = servers.map(|record| record.content.server);
+        let targets = targets.map(|record| record.content.source.iqn.to_string());
+        servers.chain(targets).collect()
+    }
+}
+
+fn is_covered(check: &Check, object: &str, findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| {
+        check.covered_by.contains(&finding.check.as_str())
+            && (finding.object.is_empty() || finding.object == object)
+    })
+}
+
+impl Found {
+    fn by(self, check: &Check) -> Finding {
+        let named = self.volumes.iter().take(MOST_NAMED);
+        let named = Vec::from_iter(named.map(ToString::to_string)).join(", ");
+        let text = match self.volumes.len() {
+            0 => self.text,
+            1..=MOST_NAMED => format!("{} (volumes {named})", self.text),
+            count => format!("{} ({count} volumes, as {named})", self.text),
+        };
+        Finding {
+            check: check.id.to_owned(),
+            severity: check.severity,
+            object: self.object,
+            text,
+            advice: check.advice.to_owned(),
+            page: check.page.to_owned(),
+        }
+    }
+}
+
+impl Doubt {
+    fn of(self, check: &Check) -> Unseen {
+        let is_lasting = matches!(self, Self::Lacking(_));
+        let reason = match self {
+            Self::Lacking(reason) | Self::Failed(reason) | Self::Unasked(reason) => reason,
+            Self::Hangs(provider) => format!("{} does not answer in time", provider.name()),
+            Self::NoTime => String::from("no time was left"),
+        };
+        Unseen {
+            check: check.id.to_owned(),
+            reason,
+            is_lasting,
+        }
+    }
+}
