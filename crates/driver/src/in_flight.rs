@@ -134,6 +134,9 @@ impl<'a> Watch<'a> {
             return None;
         }
         *of_volume = Use::BetweenCalls;
+        if let Some(observed) = &mut *self.of.observed.lock() {
+            observed.insert(self.volume.clone());
+        }
         Some(Turn::new(self.of, &self.volume, None))
     }
 }
@@ -245,7 +248,8 @@ mod tests {
         assert!(running.uses.lock().is_empty());
     }
 
-    /// Of calls before, that ended meanwhile, and that were rejected; but no watch, and no call after.
+    /// Of calls before, that ended meanwhile, and that were rejected, and of changes between calls; but no watch, and no
+    /// call after.
     #[test]
     fn an_observation_has_the_volumes_of_calls_beside_it() {
         let running = InFlight::default();
@@ -253,11 +257,13 @@ mod tests {
         let _watch = running.watch(&volume("watched")).unwrap();
         let (answer, called) = running.observed(|| {
             drop(running.alone(&volume("ended")).unwrap());
+            let watch = running.watch(&volume("changed")).unwrap();
+            drop(watch.unless_called().unwrap());
             running.alone(&volume("before")).unwrap_err();
             1
         });
         drop(before);
-        let names = ["before", "ended"].map(volume);
+        let names = ["before", "changed", "ended"].map(volume);
         assert_eq!((answer, called), (1, names.into()));
         let panics = || running.observed(|| panic!("as told"));
         let outcome: thread::Result<((), _)> = panic::catch_unwind(AssertUnwindSafe(panics));

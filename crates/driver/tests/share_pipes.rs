@@ -136,6 +136,25 @@ fn a_look_over_pipes_says_what_it_does_not_see() {
     assert_eq!(Vec::from_iter(unseen), expected);
 }
 
+/// Who hangs behind the pipes is not known: csi-proxy is.
+#[test]
+fn a_csi_proxy_that_is_silent_or_gone_is_found() {
+    let mut fixture = Fixture::new();
+    let found = |fixture: &Fixture| {
+        let findings = fixture.examine().findings.into_iter();
+        Vec::from_iter(findings.map(|one| (one.check, one.object)))
+    };
+    let finding = |check: &str, object: &str| [(check.to_owned(), object.to_owned())];
+    let hang = Rule::on("GetFileAttributesExW", Effect::Hang);
+    let faults = fixture.faults().clone();
+    let hang = faults.add(hang);
+    assert_eq!(found(&fixture), finding("node-hangs", "csi-proxy"));
+    faults.remove(hang);
+    fs::remove_dir_all(fixture.home().join("sockets")).unwrap();
+    fixture.restart_driver();
+    assert_eq!(found(&fixture), finding("node-fails", ""));
+}
+
 #[test]
 fn an_inline_volume_is_refused_by_name_as_the_pipes_list_no_mappings() {
     let fixture = Fixture::new();

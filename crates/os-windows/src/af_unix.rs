@@ -47,15 +47,16 @@ impl AfUnix for NativeAfUnix {
         }
     }
 
-    /// `getaddrinfo`, and `connect` to each of its addresses, while there is time.
+    /// `getaddrinfo`, and `connect` to each of its addresses: each has its share of the time that is left.
     fn connect(&self, host: &str, port: u16, within: Duration) -> os::Result<()> {
         let begun = Instant::now();
         let failed = |cause| failure::error("connect", format_args!("{host}:{port}"), cause);
         let addresses = (host, port).to_socket_addrs();
         let addresses = addresses.map_err(|error| failed(cause(&error)))?;
         let mut why = Cause::Win32(NO_SUCH_HOST);
-        for address in addresses {
-            let left = within.saturating_sub(begun.elapsed());
+        let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+        for (remaining, address) in (1..=count).rev().zip(addresses) {
+            let left = within.saturating_sub(begun.elapsed()) / remaining;
             if left.is_zero() {
                 return Err(failed(NO_ANSWER.into()));
             }

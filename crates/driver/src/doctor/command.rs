@@ -43,7 +43,7 @@ impl Command {
         for word in words {
             match word.as_str() {
                 "-json" | "--json" => command.json = true,
-                source if source.starts_with("//") || source.starts_with(r"\\") => {
+                source if command.source.is_none() && is_source(source) => {
                     command.source = Some(word.clone());
                 }
                 _ => match port(word) {
@@ -51,6 +51,13 @@ impl Command {
                     None => command.flags.push(word.clone()),
                 },
             }
+        }
+        // Without a source it is a flag that the driver does not know, and so is a second source.
+        if command.source.is_none() {
+            let port = command.port.take();
+            command
+                .flags
+                .extend(port.map(|port| format!("-port={port}")));
         }
         command
     }
@@ -77,6 +84,10 @@ impl Command {
         };
         (text, report.exit_code())
     }
+}
+
+fn is_source(word: &str) -> bool {
+    word.starts_with("//") || word.starts_with(r"\\")
 }
 
 /// The port of a word, unless it is no number of one: then the flags refuse it.
@@ -129,7 +140,7 @@ fn look(config: &Config, driver: Driver) -> Report {
     let node = node(config);
     let site = Site {
         kubelet: config.kubelet_folder(),
-        registry: config.registry_endpoint(),
+        registry: config.own_registry(),
         records: config.records(),
         forms: Row::forms(&kinds::table(config.kinds.clone())),
         aside: Aside::default(),
@@ -170,15 +181,18 @@ mod tests {
             flags: vec![words[2].clone()],
         };
         assert_eq!(Command::of(&words), expected);
-        for (word, port) in [
-            ("--port=1", Some(1)),
-            ("-port=0", None),
-            ("-port=65536", None),
+        for (words, port, flags) in [
+            (["//a/b", "--port=1"], Some(1), 0),
+            (["//a/b", "-port=0"], None, 1),
+            (["//a/b", "-port=65536"], None, 1),
+            (["//a/b", "//c/d"], None, 1),
+            (["-json", "-port=1"], None, 1),
         ] {
-            let command = Command::of(&[word.to_owned()]);
+            let command = Command::of(&words.map(str::to_owned));
             assert_eq!(
                 (command.port, command.flags.len()),
-                (port, port.is_none().into())
+                (port, flags),
+                "{words:?}"
             );
         }
     }

@@ -1,8 +1,8 @@
 //! What checks note, and how it becomes a report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::report::{Finding, Report, Unseen, Way};
+use super::report::{Finding, Report, Severity, Unseen, Way};
 use super::subject::{Driver, Subject};
 use super::table::{CHECKS, Check};
 use crate::kinds::block::Disk;
@@ -19,6 +19,8 @@ pub(super) enum Provider {
     Files,
     Initiator,
     OwnDisk,
+    /// Of a host that works through pipes.
+    Proxy,
     Services,
     Shares,
     System,
@@ -30,6 +32,7 @@ impl Provider {
             Self::Files => "the filesystem of the node's disk",
             Self::Initiator => "Windows's iSCSI provider",
             Self::OwnDisk => "the disk of the driver's folders",
+            Self::Proxy => "csi-proxy",
             Self::Services => "Windows's service control manager",
             Self::Shares => "Windows's SMB provider",
             Self::System => "Windows's registry",
@@ -63,6 +66,7 @@ struct Found {
     object: String,
     text: String,
     volumes: BTreeSet<VolumeHandle>,
+    is_certain: bool,
 }
 
 impl Notes {
@@ -73,6 +77,26 @@ impl Notes {
         text: String,
         volumes: impl IntoIterator<Item = VolumeHandle>,
     ) {
+        self.note(object, text, volumes, true);
+    }
+
+    /// As [`Self::found`], of what did not answer in time: it may only be slow, and explains no error.
+    pub(super) fn found_late(
+        &mut self,
+        object: &str,
+        text: String,
+        volumes: impl IntoIterator<Item = VolumeHandle>,
+    ) {
+        self.note(object, text, volumes, false);
+    }
+
+    fn note(
+        &mut self,
+        object: &str,
+        text: String,
+        volumes: impl IntoIterator<Item = VolumeHandle>,
+        is_certain: bool,
+    ) {
         let mut all = self.found.iter_mut();
         let known = all.find(|one| one.object == object && one.text == text);
         match known {
@@ -81,6 +105,7 @@ impl Notes {
                 object: object.to_owned(),
                 text,
                 volumes: volumes.into_iter().collect(),
+                is_certain,
             }),
         }
     }
@@ -105,30 +130,42 @@ impl Subject<'_> {
         looked: Vec<(&'static Check, Notes)>,
         called: &BTreeSet<VolumeHandle>,
     ) -> Report {
-        let busy = self.objects_of(called);
-        let (mut findings, mut unseen) = (Vec::<Finding>::new(), Vec::new());
+        let (mut findings, mut unseen) = (Vec::new(), Vec::new());
+        let mut causes = Causes::new();
         for (check, mut notes) in looked {
             if check.is_moved_by_calls {
-                let is_idle =
-                    |one: &Found| !busy.contains(&one.object) && one.volumes.is_disjoint(called);
-                notes.found.retain(is_idle);
-                if !notes.found.is_empty()
-                    && matches!(self.driver, Driver::Unknown(_) | Driver::Older)
-                {
-                    notes.found.clear();
-                    let text = "a driver may run, and its calls may be at it";
-                    notes.unseen(Doubt::Unasked(text.to_owned()));
-                }
+                self.leave_to_calls(&mut notes, called);
             }
             let Notes {
                 mut found,
                 unseen: doubts,
             } = notes;
-            found.retain(|one| !is_covered(check, &one.object, &findings));
+            found.retain(|one| !is_covered(check, &one.object, &causes));
+            let noted = found.iter();
+            causes.extend(noted.map(|one| ((check.id, one.object.clone()), one.is_certain)));
             findings.extend(found.into_iter().map(|one| one.by(check)));
             unseen.extend(doubts.into_iter().map(|doubt| doubt.of(check)));
         }
         Report::new(way, CHECKS.len(), findings, unseen)
+    }
+
+    /// What calls may be at is in doubt, not found.
+    fn leave_to_calls(&self, notes: &mut Notes, called: &BTreeSet<VolumeHandle>) {
+        let before = notes.found.len();
+        let peeked = self.peeked().map(|peeked| peeked.records.as_slice());
+        let records = peeked.unwrap_or_default();
+        let has_record =
+            |volume: &VolumeHandle| records.iter().any(|record| record.volume == *volume);
+        let are_known = called.iter().all(has_record)
+            && !matches!(self.driver, Driver::Unknown(_) | Driver::Older);
+        let busy = self.objects_of(called);
+        notes.found.retain(|one| {
+            are_known && !busy.contains(&one.object) && one.volumes.is_disjoint(called)
+        });
+        if notes.found.len() < before {
+            let text = "calls for it run, or may run: look again";
+            notes.unseen(Doubt::Unasked(text.to_owned()));
+        }
     }
 
     /// The servers and targets of volumes.
@@ -144,10 +181,15 @@ impl Subject<'_> {
     }
 }
 
-fn is_covered(check: &Check, object: &str, findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| {
-        check.covered_by.contains(&finding.check.as_str())
-            && (finding.object.is_empty() || finding.object == object)
+/// Causes by check and object, and whether each is certain.
+type Causes = BTreeMap<(&'static str, String), bool>;
+
+/// What may only be slow explains a warning, such as a mapping that is disconnected; an error is said beside it.
+fn is_covered(check: &Check, object: &str, causes: &Causes) -> bool {
+    causes.iter().any(|((cause, of), is_certain)| {
+        check.covered_by.contains(cause)
+            && (of.is_empty() || of == object)
+            && (*is_certain || check.severity == Severity::Warning)
     })
 }
 

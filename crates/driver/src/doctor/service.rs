@@ -43,8 +43,8 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    /// Of a driver with these volumes, which kubelet finds there.
-    pub fn new(volumes: &Arc<Volumes>, registry: Endpoint) -> Arc<Self> {
+    /// Of a driver with these volumes, which kubelet finds there, unless a sidecar registers it.
+    pub fn new(volumes: &Arc<Volumes>, registry: Option<Endpoint>) -> Arc<Self> {
         let ctx = volumes.context();
         let site = Site {
             kubelet: ctx.kubelet.folder.clone(),

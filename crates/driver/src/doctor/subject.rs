@@ -9,7 +9,9 @@ use std::{fs, io, thread};
 use transport::Endpoint;
 use wincsi::iscsi::Portal;
 use wincsi::smb::ShareMapping;
-use wincsi::{Cause, Code, Condition, Deadline, Error, Feature, NodeApi, Win32, WinPath};
+use wincsi::{
+    Cause, Code, Condition, Deadline, Error, Feature, NodeApi, Unreachable, Win32, WinPath,
+};
 
 use super::aside::Aside;
 use super::notes::{Doubt, Notes, Provider};
@@ -61,7 +63,8 @@ pub(super) enum Driver {
 pub(super) struct Site {
     /// Kubelet's folder, as the node knows it.
     pub(super) kubelet: Option<WinPath>,
-    pub(super) registry: Endpoint,
+    /// Where this driver registers itself, if it does.
+    pub(super) registry: Option<Endpoint>,
     /// The folder of the records; `None` has none.
     pub(super) records: Option<PathBuf>,
     pub(super) forms: Vec<Form>,
@@ -83,7 +86,14 @@ pub(super) struct Subject<'a> {
 }
 
 /// Why each port took no connection; `None` of one that did.
-type Answers = BTreeMap<String, Result<Option<String>, Doubt>>;
+type Answers = BTreeMap<String, Result<Option<NoConnection>, Doubt>>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoConnection {
+    pub(super) why: String,
+    /// Whether it may only be slow.
+    pub(super) is_late: bool,
+}
 
 impl<'a> Subject<'a> {
     /// The time for all questions begins.
@@ -139,8 +149,7 @@ impl<'a> Subject<'a> {
     /// Those that are staged, in this boot as far as it is known.
     pub(super) fn staged<C: Content>(&self) -> impl Iterator<Item = Record<C>> {
         let is_staged = |record: &Record<C>| {
-            let boot = self.boot().ok();
-            record.state == State::Staged && record.is_of_boot(boot.as_deref())
+            record.state == State::Staged && record.is_of_boot(self.boot().ok().as_deref())
         };
         self.records_of().filter(is_staged)
     }
@@ -161,6 +170,7 @@ impl<'a> Subject<'a> {
         staged
     }
 
+    /// Windows has a key of the registry made for it, which a driver that staged a volume has made.
     fn boot(&self) -> Result<String, Doubt> {
         let ask = || {
             let boot = self.ask(Provider::System, |node, until| node.system().boot_id(until));
@@ -176,6 +186,10 @@ impl<'a> Subject<'a> {
         how: impl FnOnce(&dyn NodeApi, Deadline) -> Result<T, Error>,
     ) -> Result<T, Doubt> {
         let node = self.node()?;
+        let provider = match node.supports(Feature::MappingList) {
+            true => provider,
+            false => Provider::Proxy,
+        };
         if self.hung.lock().contains(&provider) {
             return Err(Doubt::Hangs(provider));
         }
@@ -307,7 +321,7 @@ struct Limit {
 
 impl Limit {
     /// Why a port takes no connection, if that is known.
-    fn why_away(&self, probed: Result<(), Error>) -> Result<Option<String>, Doubt> {
+    fn why_away(&self, probed: Result<(), Error>) -> Result<Option<NoConnection>, Doubt> {
         let Err(error) = probed else {
             return Ok(None);
         };
@@ -315,11 +329,14 @@ impl Limit {
         if is_late && self.is_short {
             Err(Doubt::NoTime)
         } else if is_late {
-            Ok(Some("no answer in 3 s".to_owned()))
-        } else if is_win32(&error, &[NO_SUCH_HOST]) {
-            Ok(Some("its name has no address here".to_owned()))
+            let why = "no answer (name and port together, 3 s)".to_owned();
+            Ok(Some(NoConnection { why, is_late }))
         } else if is_win32(&error, &AWAY) {
-            Ok(Some(error.cause.to_string()))
+            let why = match is_win32(&error, &[NO_SUCH_HOST]) {
+                true => "its name has no address here".to_owned(),
+                false => error.cause.to_string(),
+            };
+            Ok(Some(NoConnection { why, is_late }))
         } else {
             Err(Doubt::Unasked(crate::words::of(&error)))
         }
@@ -332,8 +349,16 @@ fn is_win32(error: &Error, codes: &[u32]) -> bool {
 
 /// Whether a failure says nothing of the node: the account may not ask, or there was no thread or no turn.
 fn is_unasked(error: &Error) -> bool {
+    let may_not = matches!(
+        error.cause,
+        Cause::Refused { .. }
+            | Cause::Unreachable {
+                reason: Unreachable::AccessDenied,
+                ..
+            }
+    );
     let other = error.is(Condition::Other) && error.code().is_none();
-    other || error.is(Condition::AccessDenied) || error.is(Condition::Crowded)
+    may_not || other || error.is(Condition::AccessDenied) || error.is(Condition::Crowded)
 }
 
 #[cfg(test)]

@@ -102,6 +102,11 @@ impl Config {
         self.registration_endpoint.clone().unwrap_or_else(below)
     }
 
+    /// Where this driver registers itself; `None` leaves it to a sidecar.
+    pub fn own_registry(&self) -> Option<Endpoint> {
+        self.registers.then(|| self.registry_endpoint())
+    }
+
     /// Kubelet's folder as the node knows it; `None` if it is no path of Windows.
     pub fn kubelet_folder(&self) -> Option<WinPath> {
         self.kubelet_path.to_str()?.parse().ok()

@@ -81,7 +81,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     identity(config).register(&mut router);
     serve_node(&volumes, info, &mut router);
     lifecycle::serve(&admission, &mut router);
-    let doctor = Doctor::new(&volumes, config.registry_endpoint());
+    let doctor = Doctor::new(&volumes, config.own_registry());
     doctor.serve(&mut router);
     let services = vec![(config.csi_endpoint(), Arc::new(router) as _)];
     let server = Arc::new(Server::bind(services, options())?);

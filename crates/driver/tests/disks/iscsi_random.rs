@@ -146,7 +146,7 @@ impl World {
             taken.push((step, dies_at));
             let taken_well = self.take(step, dies_at);
             // A look costs as much as a step.
-            let looks = taken.len().is_multiple_of(4);
+            let looks = taken.len().is_multiple_of(8);
             let looked = taken_well.and_then(|()| match looks {
                 true => self.check_findings(),
                 false => Ok(()),

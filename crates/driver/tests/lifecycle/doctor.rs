@@ -72,18 +72,16 @@ fn a_socket_that_does_not_answer_is_in_doubt() {
     let kubelet = Kubelet::new();
     fs::create_dir(kubelet.csi_path().parent().unwrap()).unwrap();
     let listener = UnixListener::bind(kubelet.csi_path()).unwrap();
-    thread::scope(|scope| {
-        let hangs_up = scope.spawn(|| drop(listener.accept().unwrap()));
-        let (report, found, code) = examine(&kubelet);
-        assert_eq!(
-            (&report["way"], found.len(), code),
-            (&"command".into(), 0, Some(4))
-        );
-        let in_doubt = report["unseen"].as_array().unwrap().iter();
-        let mut in_doubt = in_doubt.map(|one| one["check"].as_str().unwrap());
-        assert!(in_doubt.any(|check| check == "driver-absent"), "{report}");
-        hangs_up.join().unwrap();
-    });
+    // It hangs up on each, until this process ends.
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let (report, found, code) = examine(&kubelet);
+    let outcome = (&report["way"], found.len(), code);
+    assert_eq!(outcome, (&"command".into(), 0, Some(4)));
+    let mut in_doubt = report["unseen"].as_array().unwrap().iter();
+    assert!(
+        in_doubt.any(|one| one["check"] == "driver-absent"),
+        "{report}"
+    );
 }
 
 /// A node whose kubelet lives elsewhere: the driver waits for its call in vain.
@@ -98,6 +96,24 @@ fn a_missing_folder_of_kubelet_is_the_cause() {
         (found, code),
         (vec![String::from("kubelet-folder")], Some(3))
     );
+}
+
+/// With -registration=off the folder is another program's matter.
+#[test]
+fn a_sidecars_folder_of_kubelet_is_not_looked_at() {
+    let kubelet = Kubelet::new();
+    let folder = kubelet.registration_path().parent().unwrap().to_owned();
+    fs::remove_dir_all(&folder).unwrap();
+    let off = ["-registration=off"];
+    let codes = || kubelet.run(&["doctor"], &off).code;
+    let without = kubelet.run(&["doctor"], &off);
+    assert!(
+        !without.output.contains("kubelet-folder"),
+        "{}",
+        without.output
+    );
+    let _driver = Driver::with_flags(&kubelet, &off);
+    assert_eq!(codes(), Some(0));
 }
 
 /// A server's name with an `@` leads to WebDAV.

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::Down;
+use wincsi::sim::smb::ServerSpec;
 use wincsi_driver::doctor::Severity;
 
-use crate::fixture::{Fixture, POD, ROOT, SERVER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 
 /// More than a question may take.
 const ANSWER: Duration = Duration::from_secs(6);
 
-fn strange_record(fixture: &Fixture) -> std::path::PathBuf {
-    fixture.records_folder().join("strange.json")
-}
+/// What `IWbemServices.ExecQuery` asks here.
+const PROVIDER: &str = "Windows's SMB provider";
 
 /// A node with a share in a pod.
 fn healthy() -> Fixture {
@@ -27,16 +28,17 @@ fn healthy() -> Fixture {
     fixture
 }
 
-/// The checks that find something. Time passes while a part of Windows hangs.
-fn found(fixture: &Fixture, hangs: bool) -> Vec<String> {
-    thread::scope(|scope| {
-        let found = scope.spawn(|| fixture.found());
-        if hangs {
-            fixture.wait_for_hang(1);
-            fixture.let_pass(ANSWER);
-        }
-        found.join().unwrap()
-    })
+/// The objects of what a look finds, in which time passes for what hangs.
+fn found_of_hanging(fixture: &Fixture) -> Vec<String> {
+    let report = thread::scope(|scope| {
+        let looks = scope.spawn(|| fixture.examine());
+        fixture.wait_for_hang(1);
+        fixture.let_pass(ANSWER);
+        looks.join().unwrap()
+    });
+    fixture.heal();
+    let findings = report.findings.into_iter();
+    findings.map(|one| one.object).collect()
 }
 
 #[test]
@@ -81,13 +83,44 @@ fn what_hangs_is_asked_once() {
     let fixture = healthy();
     fixture.hang("IWbemServices.ExecQuery");
     drop(fixture.sim.take_trace());
-    assert_eq!(found(&fixture, true), ["node-hangs"]);
+    assert_eq!(found_of_hanging(&fixture), [PROVIDER]);
     let asked = fixture.sim.take_trace();
     let asked = asked
         .iter()
         .filter(|op| op.operation == "IWbemServices.ExecQuery");
     assert_eq!(asked.count(), 1);
-    fixture.heal();
+}
+
+/// Three servers that are down, and a provider that hangs.
+#[test]
+fn one_look_names_all_that_is_sick() {
+    let fixture = healthy();
+    let servers = ["b", "c", SERVER];
+    for (name, remote) in [("b", r"\\b\data"), ("c", r"\\c\data")] {
+        fixture.add_server(name, &ServerSpec::sharing(SHARE, USER, PASSWORD));
+        let volume = Volume {
+            remote,
+            ..volume(name)
+        };
+        fixture.stage(&volume).unwrap();
+    }
+    for name in servers {
+        fixture.set_server(name, Down);
+    }
+    fixture.hang("IWbemServices.ExecQuery");
+    let expected = [servers.as_slice(), &[PROVIDER]].concat();
+    assert_eq!(found_of_hanging(&fixture), expected);
+}
+
+#[test]
+fn a_look_at_many_volumes_asks_as_often_as_at_one() {
+    let fixture = healthy();
+    let asked = || fixture.trace(|| drop(fixture.examine())).len();
+    let of_one = asked();
+    for number in 0..40 {
+        fixture.stage(&volume(&format!("v{number}"))).unwrap();
+    }
+    assert_eq!(asked(), of_one);
 }
 
 /// One look at a time; who does not wait for it has none.
@@ -140,7 +173,7 @@ fn a_disk_of_records_that_hangs_is_a_finding() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let fixture = healthy();
     let doctor = fixture.doctor();
-    let hangs = strange_record(&fixture);
+    let hangs = fixture.records_folder().join("strange.json");
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, &hangs, FileType::Fifo, mode, 0).unwrap();
     for _ in 0..2 {
@@ -151,6 +184,23 @@ fn a_disk_of_records_that_hangs_is_a_finding() {
     // The one reader ends with the last writer.
     drop(fs::File::options().write(true).open(&hangs).unwrap());
     fs::remove_file(&hangs).unwrap();
+}
+
+/// So it may be one of an earlier boot.
+#[test]
+fn of_a_record_without_a_boot_no_mapping_is_missed() {
+    let fixture = healthy();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    assert_eq!(fixture.found(), ["share-not-mapped"]);
+    for (file, text) in fixture.copy_of_records() {
+        if let Ok(mut record) = serde_json::from_str::<Value>(&text) {
+            record["boot"] = Value::Null;
+            fs::write(file, record.to_string()).unwrap();
+        }
+    }
+    let report = fixture.examine();
+    let outcome = (report.findings.len(), report.exit_code());
+    assert_eq!(outcome, (0, 4), "{report}");
 }
 
 /// Kubelet stages what an earlier boot had again, which is no finding.
@@ -171,10 +221,11 @@ fn what_a_call_mends_now_is_no_finding() {
     thread::scope(|scope| {
         let mends = scope.spawn(|| fixture.publish_with_secret(&volume("pv"), POD));
         fixture.wait_for_hang(1);
-        let found = fixture.found();
+        let report = fixture.examine();
         fixture.heal();
         mends.join().unwrap().unwrap();
-        assert_eq!(found, [""; 0]);
+        let outcome = (report.findings.len(), report.exit_code());
+        assert_eq!(outcome, (0, 4), "{report}");
     });
 }
 

@@ -148,7 +148,7 @@ impl DriverFixture {
     }
 
     pub(crate) fn doctor(&self) -> Arc<Doctor> {
-        let doctor = Doctor::new(self.volumes(), "tcp://127.0.0.1:9".parse().unwrap());
+        let doctor = Doctor::new(self.volumes(), None);
         doctor.learn_registration(|| Some(Ok(())));
         doctor
     }

@@ -7,8 +7,8 @@ use crate::doctor::subject::{Driver, Subject};
 use crate::record::StoreError;
 
 pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes) {
-    // A port of a test has no folder.
-    let Endpoint::Socket(socket) = &subject.site.registry else {
+    // A sidecar registers, or a port of a test has no folder.
+    let Some(Endpoint::Socket(socket)) = &subject.site.registry else {
         return;
     };
     let Some(folder) = socket.parent() else {

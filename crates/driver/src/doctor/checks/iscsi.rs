@@ -7,7 +7,7 @@ use wincsi::iscsi::Portal;
 use wincsi::system::{ServiceName, ServiceState};
 
 use crate::doctor::notes::{Notes, Provider};
-use crate::doctor::subject::Subject;
+use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
 use crate::record::{Record, VolumeHandle};
@@ -55,9 +55,13 @@ pub(in crate::doctor) fn stopped(subject: &Subject<'_>, notes: &mut Notes) {
 pub(in crate::doctor) fn target_away(subject: &Subject<'_>, notes: &mut Notes) {
     for (iqn, used, dead) in dead_portals(subject, notes) {
         if dead.len() == used.portals.len() {
-            let dead = dead.join(", ");
+            let is_late = dead.iter().any(|(_, is_late)| *is_late);
+            let dead = Vec::from_iter(dead.into_iter().map(|(portal, _)| portal)).join(", ");
             let text = format!("no portal of {iqn} answers: {dead}");
-            notes.found(&iqn, text, used.volumes);
+            match is_late {
+                true => notes.found_late(&iqn, text, used.volumes),
+                false => notes.found(&iqn, text, used.volumes),
+            }
         }
     }
 }
@@ -65,7 +69,7 @@ pub(in crate::doctor) fn target_away(subject: &Subject<'_>, notes: &mut Notes) {
 pub(in crate::doctor) fn portal_away(subject: &Subject<'_>, notes: &mut Notes) {
     for (iqn, used, dead) in dead_portals(subject, notes) {
         if dead.len() < used.portals.len() {
-            for portal in dead {
+            for (portal, _) in dead {
                 let text = format!("a portal of {iqn} does not answer: {portal}");
                 notes.found(&iqn, text, used.volumes.iter().cloned());
             }
@@ -73,8 +77,11 @@ pub(in crate::doctor) fn portal_away(subject: &Subject<'_>, notes: &mut Notes) {
     }
 }
 
+/// Portals and why they take no connection; and whether each may only be slow.
+type Dead = Vec<(String, bool)>;
+
 /// Targets with those of their portals that take no connection, and why.
-fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, Vec<String>)> {
+fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, Dead)> {
     let targets = targets(subject.staged());
     if targets.is_empty() {
         return Vec::new();
@@ -86,10 +93,12 @@ fn dead_portals(subject: &Subject<'_>, notes: &mut Notes) -> Vec<(String, Used, 
         return Vec::new();
     };
     let with_dead = targets.into_iter().map(|(iqn, used)| {
-        let mut dead = Vec::new();
+        let mut dead = Dead::new();
         for portal in used.portals.keys() {
             match answers.get(portal) {
-                Some(Ok(Some(why))) => dead.push(format!("{portal} ({why})")),
+                Some(Ok(Some(NoConnection { why, is_late }))) => {
+                    dead.push((format!("{portal} ({why})"), *is_late));
+                }
                 Some(Err(doubt)) => notes.unseen(doubt.clone()),
                 _ => {}
             }

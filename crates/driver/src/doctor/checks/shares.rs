@@ -6,7 +6,7 @@ use wincsi::iscsi::Portal;
 use wincsi::smb::{MappingStatus, RemotePath};
 
 use crate::doctor::notes::{Doubt, Notes};
-use crate::doctor::subject::Subject;
+use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::share::{Mappings, Share};
 use crate::record::{Record, VolumeHandle};
 
@@ -35,7 +35,11 @@ pub(in crate::doctor) fn server_away(subject: &Subject<'_>, notes: &mut Notes) {
     };
     for ((server, at), volumes) in servers {
         match answers.get(&at) {
-            Some(Ok(Some(why))) => {
+            Some(Ok(Some(NoConnection { why, is_late: true }))) => {
+                let text = format!("server {server} does not answer: {at}: {why}");
+                notes.found_late(&server, text, volumes);
+            }
+            Some(Ok(Some(NoConnection { why, .. }))) => {
                 let text = format!("server {server} is away: {at}: {why}");
                 notes.found(&server, text, volumes);
             }

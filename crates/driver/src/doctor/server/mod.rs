@@ -27,8 +27,9 @@ const BAD_NETPATH: u32 = 53;
 const NETNAME_DELETED: u32 = 64;
 const NETWORK_ACCESS_DENIED: u32 = 65;
 
-/// `WSATRY_AGAIN` and `WSANO_RECOVERY`: the name's server gave no answer.
-const NO_ANSWER: [i32; 2] = [11002, 11003];
+/// `WSAHOST_NOT_FOUND` and `WSANO_DATA`: the name has no address. Others are of this node or of a server of names that
+/// does not answer.
+const NO_ADDRESS: [i32; 2] = [11001, 11004];
 
 /// How many addresses of a name are dialled.
 const MOST_ADDRESSES: usize = 4;
@@ -142,7 +143,7 @@ impl Server {
         let stream = connected.map_err(|why| Failure::of_port(port, &why))?;
         let negotiated = self.timed("smb", || negotiate::ask(stream.0, rules.limits.negotiate));
         let negotiated = negotiated.map_err(|error| Failure {
-            is_certain: !matches!(error, AnswerError::Io(_)),
+            is_certain: error.is_certain(),
             code: matches!(error, AnswerError::Ended).then_some(NETNAME_DELETED),
             text: format!("SMB 2 or 3 was not agreed on: {error}"),
             advice: "see that the port is a server's of SMB 2.1 or later, and that nothing between cuts the connection",
@@ -264,11 +265,9 @@ impl Nameless {
     }
 
     fn by_system(error: &io::Error) -> Self {
-        let is_lack = error
-            .raw_os_error()
-            .is_some_and(|code| NO_ANSWER.contains(&code));
+        let code = error.raw_os_error();
         Self {
-            is_certain: !is_lack && error.kind() != ErrorKind::TimedOut,
+            is_certain: code.is_some_and(|code| NO_ADDRESS.contains(&code)),
             is_of_system: true,
             text: error.to_string(),
         }
@@ -355,7 +354,14 @@ mod tests {
             assert_eq!(outcome, (code, code.is_some()), "{kind}");
         }
         // Windows's codes of names, by their numbers here too.
-        for (code, is_certain) in [(11001, true), (11002, false), (11003, false), (11004, true)] {
+        for (code, is_certain) in [
+            (11001, true),
+            (11004, true),
+            (11002, false),
+            (11003, false),
+            (10055, false),
+            (8, false),
+        ] {
             let nameless = Nameless::by_system(&io::Error::from_raw_os_error(code));
             assert_eq!(nameless.is_certain, is_certain, "{code}");
         }

@@ -93,6 +93,20 @@ pub enum AnswerError {
     Malformed,
 }
 
+/// `STATUS_NOT_SUPPORTED`: no dialect is in common (MS-SMB2 3.3.5.4).
+const NOT_SUPPORTED: u32 = 0xC000_00BB;
+
+impl AnswerError {
+    /// Whether another try would end so too: silence may pass, and so may a server that lacks memory.
+    pub(super) fn is_certain(&self) -> bool {
+        match self {
+            Self::Io(_) => false,
+            Self::Refused(status) => *status == NOT_SUPPORTED,
+            Self::Ended | Self::Smb1 | Self::Malformed => true,
+        }
+    }
+}
+
 /// Asks a server.
 pub(super) fn ask(mut stream: TcpStream, within: Duration) -> Result<Negotiated, AnswerError> {
     let until = Instant::now() + within;
@@ -300,8 +314,12 @@ mod tests {
     #[test]
     fn servers_that_refuse_are_told_apart() {
         let mut refusal = answer(2);
-        refusal[8] = 0xBB;
-        assert!(matches!(parse(&refusal), Err(AnswerError::Refused(0xBB))));
+        for (status, is_certain) in [(NOT_SUPPORTED, true), (0xC000_009A, false)] {
+            refusal[8..12].copy_from_slice(&status.to_le_bytes());
+            let refused = parse(&refusal).unwrap_err();
+            assert!(matches!(refused, AnswerError::Refused(it) if it == status));
+            assert_eq!(refused.is_certain(), is_certain, "{refused}");
+        }
         let of_1 = [&MAGIC_1[..], &[0; 32]].concat();
         assert!(matches!(parse(&of_1), Err(AnswerError::Smb1)));
     }

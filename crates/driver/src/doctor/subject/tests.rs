@@ -3,6 +3,7 @@ use wincsi::{Node, Options};
 
 use super::*;
 use crate::doctor::report::Way;
+use crate::record::VolumeHandle;
 
 fn sim() -> SimNode {
     let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
@@ -12,7 +13,7 @@ fn sim() -> SimNode {
 fn site() -> Site {
     Site {
         kubelet: None,
-        registry: "tcp://127.0.0.1:9".parse().unwrap(),
+        registry: None,
         records: None,
         forms: Vec::new(),
         aside: Aside::default(),
@@ -86,9 +87,90 @@ fn a_port_is_away_only_if_the_network_says_so() {
                 is_short,
             };
             let probed = Err(Error::new("probe portal", "files", cause.clone()));
-            matches!(limit.why_away(probed), Ok(Some(_)))
+            let late = cause == Cause::Deadline || cause == other(10060);
+            matches!(limit.why_away(probed), Ok(Some(it)) if it.is_late == late)
         });
         assert_eq!(is_found, found, "{cause:?}");
+    }
+}
+
+/// The account that asks may not, or there was no thread: that says nothing of the node.
+#[test]
+fn what_was_not_asked_is_no_failure_of_the_node() {
+    let (sim, site) = (sim(), site());
+    let node = Node::new(sim.os(), Options::default());
+    let subject = Subject::new(Ok(&node), Driver::Own(None), &site);
+    let failed = |condition| Cause::Failed {
+        condition,
+        text: "no".to_owned(),
+        code: None,
+        system_text: None,
+    };
+    let pipe = |reason| Cause::Unreachable {
+        endpoint: "pipe".to_owned(),
+        reason,
+    };
+    for (cause, is_asked) in [
+        (failed(Condition::DeviceFailed), true),
+        (pipe(Unreachable::NoPipe), true),
+        (failed(Condition::AccessDenied), false),
+        (failed(Condition::Crowded), false),
+        (failed(Condition::Other), false),
+        (pipe(Unreachable::AccessDenied), false),
+    ] {
+        let fails = |_: &dyn NodeApi, _| Err::<(), _>(Error::new("ask", "it", cause.clone()));
+        let answer = subject.ask(Provider::Files, fails);
+        assert_eq!(
+            matches!(answer, Err(Doubt::Failed(_))),
+            is_asked,
+            "{cause:?}"
+        );
+    }
+}
+
+/// A call may be what moved it: one of a volume that is not known yet, or of a driver that was not asked.
+#[test]
+fn what_calls_may_move_is_in_doubt() {
+    let site = site();
+    let unknown = || Driver::Unknown(String::new());
+    let new = BTreeSet::from([VolumeHandle::parse("new").unwrap()]);
+    for (driver, called, findings) in [
+        (Driver::Own(None), BTreeSet::new(), 1),
+        (Driver::Own(None), new, 0),
+        (unknown(), BTreeSet::new(), 0),
+        (Driver::Older, BTreeSet::new(), 0),
+    ] {
+        let subject = Subject::new(Err(String::new()), driver, &site);
+        let check = CHECKS.iter().find(|check| check.id == "share-not-mapped");
+        let mut notes = Notes::default();
+        notes.found("files", "it is not mapped".to_owned(), None);
+        let report = subject.report(Way::Driver, vec![(check.unwrap(), notes)], &called);
+        let outcome = (report.findings.len(), report.unseen.len());
+        assert_eq!(outcome, (findings, 1 - findings), "{report}");
+    }
+}
+
+/// A server that may only be slow explains a warning, and no error.
+#[test]
+fn what_is_late_covers_no_error() {
+    let site = site();
+    let subject = Subject::new(Err(String::new()), Driver::Own(None), &site);
+    for (covered, is_late, findings) in [
+        ("share-not-mapped", false, 1),
+        ("share-not-mapped", true, 2),
+        ("mapping-not-ok", true, 1),
+    ] {
+        let row = |id| CHECKS.iter().find(|check| check.id == id).unwrap();
+        let mut notes = [Notes::default(), Notes::default()];
+        match is_late {
+            true => notes[0].found_late("files", String::new(), None),
+            false => notes[0].found("files", String::new(), None),
+        }
+        notes[1].found("files", String::new(), None);
+        let rows = [row("server-away"), row(covered)];
+        let looked = rows.into_iter().zip(notes).collect();
+        let report = subject.report(Way::Driver, looked, &BTreeSet::new());
+        assert_eq!(report.findings.len(), findings, "{report}");
     }
 }
 

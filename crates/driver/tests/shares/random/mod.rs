@@ -94,7 +94,7 @@ fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
     });
     let healthy = healthy.into_inner();
     println!("{healthy} looks at a node with nothing wrong");
-    assert!(healthy > steps / 20, "{healthy}");
+    assert!(healthy > steps / 50, "{healthy}");
 }
 
 fn number(variable: &str) -> Option<usize> {
@@ -152,7 +152,7 @@ impl World {
             self.take(step, dies_at);
             let checked = self.check(step, dies_at.is_some());
             // A look costs as much as a step.
-            let looks = taken.len().is_multiple_of(2);
+            let looks = taken.len().is_multiple_of(4);
             let looked = checked.and_then(|()| match looks {
                 true => self.check_findings(),
                 false => Ok(()),
