@@ -372,16 +372,16 @@ impl<T> Leases<T> {
         self.change_note(key, what, |_| value.into());
     }
 
-    /// Changes a note, by its value before.
+    /// Changes a note, by its value before, if the thing has a lease.
     pub(crate) fn change_note(
         &self,
         key: &str,
         what: &str,
         change: impl FnOnce(Option<&str>) -> Option<String>,
-    ) {
-        if let Some(lease) = self.inner.lock().leases.get_mut(key) {
-            lease.change_note(what, change);
-        }
+    ) -> bool {
+        let mut inner = self.inner.lock();
+        let lease = inner.leases.get_mut(key);
+        lease.map(|lease| lease.change_note(what, change)).is_some()
     }
 
     /// What was noted of a thing; unless it lasts, until that is foreign, or is taken where it is not there.

@@ -18,6 +18,7 @@ use wincsi_driver::life::{CallError, Capacity};
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{STAGING, TARGET};
+use crate::iscsi_logins::second_look_fails;
 use crate::iscsi_others::lun_by_hand;
 use crate::support::requests::{map, request_at, volume};
 use crate::support::{DriverFixture, Setup, path};
@@ -277,31 +278,49 @@ fn a_session_stays_for_a_record_of_an_earlier_boot() {
     fixture.assert_put_away("both");
 }
 
+const MORE: &str = "iqn.2026-01.com.example:more";
+
 /// Two portals of an array, each of which tells of both targets.
+fn of_two_portals() -> Fixture {
+    let fixture = Fixture::new();
+    let change = |server: &mut ServerSpec| server.addresses.push(String::from("10.0.0.8"));
+    fixture.array().change_server("array", change).unwrap();
+    fixture.add_target("c", TargetSpec::named(MORE));
+    fixture
+}
+
+/// By the second portal, if it answers.
+fn stage_more(fixture: &Fixture) {
+    let portals = "10.0.0.8,10.0.0.9";
+    let more = map(&[("iqn", MORE), ("lun", "0"), ("portals", portals)]);
+    let (call, none) = (fixture.call(), BTreeMap::new());
+    let staged = request_at("w", [OTHER, TARGET], &more, &none, |request| {
+        call.stage(request)
+    });
+    staged.unwrap();
+}
+
+/// By which portal the session of w goes is not known: that of v stays, and then goes with w.
+#[test]
+fn a_portal_that_stays_is_of_the_session_through_it() {
+    for restarts in [false, true] {
+        let mut fixture = of_two_portals();
+        fixture.stage().unwrap();
+        fixture.fault(second_look_fails());
+        stage_more(&fixture);
+        fixture.unstage().unwrap();
+        assert_eq!(known_portals(&fixture).len(), 2);
+        if restarts {
+            fixture.restart_driver();
+        }
+        fixture.unstage_of("w", OTHER).unwrap();
+        fixture.assert_put_away("both");
+    }
+}
+
 #[test]
 fn a_portal_goes_with_its_own_session_or_its_successor() {
-    let mut fixture = Fixture::new();
-    let change = |server: &mut ServerSpec| {
-        server.addresses.push(String::from("10.0.0.8"));
-        let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "600140500000000c");
-        let target = TargetSpec::named("iqn.2026-01.com.example:more").with_disk("c", disk);
-        server.target.push(target);
-    };
-    fixture.array().set_image("c", LENGTH).unwrap();
-    fixture.array().change_server("array", change).unwrap();
-    let (portals, none) = ("10.0.0.8,10.0.0.9", BTreeMap::new());
-    let more = map(&[
-        ("iqn", "iqn.2026-01.com.example:more"),
-        ("lun", "0"),
-        ("portals", portals),
-    ]);
-    let stage_more = |fixture: &Fixture| {
-        let call = fixture.call();
-        request_at("w", [OTHER, TARGET], &more, &none, |request| {
-            call.stage(request)
-        })
-        .unwrap();
-    };
+    let mut fixture = of_two_portals();
     fixture.stage().unwrap();
     stage_more(&fixture);
     fixture.unstage().unwrap();

@@ -357,7 +357,7 @@ fn volumes_that_come_and_go_at_once_log_in_once() {
 }
 
 /// The first look at the sessions is before the login.
-fn second_look_fails() -> Rule {
+pub(crate) fn second_look_fails() -> Rule {
     let fails = Rule::on("*.ExecQuery", Effect::fail(Win32::GEN_FAILURE)).from_nth(2);
     fails.object("MSFT_iSCSISession").times(1)
 }

@@ -166,8 +166,15 @@ impl IscsiDisks {
         let Ok(portal) = attributes::portal(text) else {
             return Ok(());
         };
-        if self.has_sessions(&portal, deadline)? {
+        let through = self.sessions_through(&portal, deadline)?;
+        if !through.is_empty() {
             tracing::info!("portal {portal} stays, as a session goes through it");
+            // A session whose call died may be ours, and go by another portal: this one goes with it all the same.
+            let mut others = through.iter().filter(|other| *other != key);
+            if let Some(other) = others.find(|other| leases.change_note(other, ADDED, noted)) {
+                leases.save(other)?;
+                self.note_forgotten(key, text);
+            }
             return Ok(());
         }
         let removed = self.ctx.node.iscsi().remove_portal(&portal, deadline);
@@ -197,13 +204,18 @@ impl IscsiDisks {
         Ok(known.iter().any(is_it))
     }
 
-    /// Whether a session leads to a target that the portal tells of, unless this driver made it through another one.
     pub(super) fn has_sessions(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
+        let through = self.sessions_through(portal, deadline)?;
+        Ok(!through.is_empty())
+    }
+
+    /// The targets of sessions that the portal tells of, unless this driver made them through another one.
+    fn sessions_through(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>, Error> {
         let iscsi = self.ctx.node.iscsi();
         let mut sessions = iscsi.sessions(deadline)?;
         sessions.retain(|session| !self.is_through_another(session, portal));
         if sessions.is_empty() {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         let targets = match iscsi.discover(portal, deadline) {
             // One that does not answer, and has not since the boot, tells of none.
@@ -212,8 +224,9 @@ impl IscsiDisks {
             }
             told => told?,
         };
-        let mut used = sessions.iter().map(|session| &session.target);
-        Ok(used.any(|used| targets.contains(used)))
+        let used = sessions.into_iter().map(|session| session.target);
+        let used = used.filter(|used| targets.contains(used));
+        Ok(used.map(|target| target.to_lowercase()).collect())
     }
 
     fn is_through_another(&self, session: &SessionInfo, portal: &Portal) -> bool {
