@@ -111,7 +111,7 @@ fn a_controller_that_hangs_keeps_others_out() {
             let direct = Controller::new(samba.port());
             // The volume's lock is refused at once, the base folder's at the deadline.
             for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
-                let by = Instant::now() + Duration::from_secs(1);
+                let by = Instant::now() + Duration::from_secs(3);
                 let class = direct.create_by(volume, by).map_err(|failed| failed.code());
                 *count += usize::from(is_held && class == Err(Code::Aborted));
             }
