@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -191,15 +192,19 @@ pub(crate) fn order(share: &mut RemoteShare) -> wincsi_smb::Result<CopyOrder> {
     })
 }
 
-/// Writes a file at once, with a time of its own for each version.
+/// Writes a file, with a time of its own for each version.
 pub(crate) fn write(place: &Path, name: &str, size: usize, version: u8) {
     rewrite(place, &content(name, size, version), version);
 }
 
+/// It is never empty meanwhile: who lists it then would take it for a small one.
 pub(crate) fn rewrite(place: &Path, content: &[u8], version: u8) {
-    fs::write(place, content).unwrap();
+    let mut options = fs::File::options();
+    let options = options.write(true).create(true).truncate(false);
+    let mut file = options.open(place).unwrap();
+    file.write_all(content).unwrap();
+    file.set_len(u64::try_from(content.len()).unwrap()).unwrap();
     let age = Duration::new(1_000_000_000 + u64::from(version), 123_456_700);
-    let file = fs::File::options().append(true).open(place).unwrap();
     let times = fs::FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + age);
     file.set_times(times.set_accessed(SystemTime::UNIX_EPOCH + age))
         .unwrap();
