@@ -118,7 +118,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
 /// Of the sockets of CSI.
 fn options() -> ServerOptions {
     let mut options = ServerOptions::default();
-    // Kubelet connects anew for each call.
+    // Kubelet makes a connection for each call.
     options.quiet_clients = true;
     // The records lie beside the socket, unless a flag says where.
     options.socket_folder = SocketFolder::OwnWithFiles;
