@@ -24,6 +24,7 @@ const START: Duration = Duration::from_secs(60);
 const PACKAGE: &str = "wincsi-controller";
 const PROGRAM: &str = "controller-bench";
 
+const COPIES: [&str; 3] = ["clone", "snapshot", "restore"];
 const SHARES: [&str; 2] = ["encrypted", "plain"];
 /// A pair may take so many times the bare ones, one at a time and 16.
 const PAIRS: [(&str, f64); 2] = [("1", 0.1), ("16", 0.2)];
@@ -35,8 +36,10 @@ const BESIDE_TARGET: f64 = 2.0 / 3.0;
 const PER_SECOND: &str = "volumes made and deleted in a second";
 /// How many bytes each of many files has.
 const SMALL: &str = "4096";
-/// To how many files the memory for many is compared.
-const FEW: &str = "1000";
+/// Their memory is compared: many, and to how many files of what is copied or deleted.
+const HEAPS: [(&str, &str); 3] = [("delete", "1000"), ("clone", "1000"), ("restore", "10000")];
+/// A snapshot and a restore may take so many times the clone of the same tree.
+const SNAPSHOT_TARGET: f64 = 1.15;
 
 /// What is measured, and with what.
 struct Bench {
@@ -75,12 +78,20 @@ pub(super) fn measure(options: &Options) -> Result<String> {
         let figures: Result<Vec<String>> = figures.collect();
         measured.push(Figures::read(&figures?.concat())?);
     }
+    println!("memory");
+    let memory = SHARES.map(|share| bench.memory(share)).into_iter();
+    let memory: Result<Vec<String>> = memory.collect();
+    let memory = [Figures::read(&memory?.concat())?];
     let facts = format!(
-        "Medians of {rounds} rounds, smbclient and controller in turn; ratios are medians of each round's own"
+        "Medians of {rounds} rounds, smbclient and controller in turn; ratios are medians of each round's own. \
+         Memory once, with no more than 10,000 files copied from one folder"
     );
     let samba = version()?;
     let head = machine::head("controller", &[samba.trim()], &[&facts])?;
-    Ok(format!("{head}\n\n{}", tables(&measured, [files, heap])))
+    Ok(format!(
+        "{head}\n\n{}",
+        tables(&measured, &memory, [files, heap])
+    ))
 }
 
 impl Bench {
@@ -89,7 +100,7 @@ impl Bench {
         let mut text = String::new();
         let mut add = |what: &str, number: String| text += &format!("{what} {share} {number}\n");
         add("bare", self.bare_pairs(share)?.to_string());
-        let mut node = self.start(share)?;
+        let _controller = self.start(share)?;
         for (callers, _) in PAIRS {
             let rate = self.call(share, &["pairs", callers, self.pairs])?;
             add(&format!("pairs-{callers}"), rate);
@@ -113,19 +124,28 @@ impl Bench {
         add("deltree", self.deltree(share)?.to_string());
         add("delete", self.delete(share, self.files)?);
         add("mget-mput", self.mget_and_mput(share)?.to_string());
-        add("clone-files", self.clone(share, self.files, SMALL)?);
         add("scopy", self.scopy(share)?.to_string());
-        add("clone-large", self.clone(share, "1", self.large)?);
-        for (what, done) in [
-            ("memory", Self::delete as fn(&Self, &str, &str) -> _),
-            ("clone-memory", Self::clone_empty),
-        ] {
-            for files in [FEW, self.heap] {
-                drop(node);
-                node = self.start(share)?;
-                done(self, share, files)?;
+        for (of, files, bytes) in [("files", self.files, SMALL), ("large", "1", self.large)] {
+            let seconds = self.copy(share, [files, bytes], &COPIES)?;
+            for (copy, seconds) in COPIES.iter().zip(seconds.lines()) {
+                add(&format!("{copy}-{of}"), seconds.to_owned());
+            }
+        }
+        Ok(text)
+    }
+
+    /// A line for each peak of memory: of a process that has done nothing else.
+    fn memory(&self, share: &str) -> Result<String> {
+        let mut text = String::new();
+        for (what, few) in HEAPS {
+            for files in [few, self.heap] {
+                let node = self.start(share)?;
+                match what {
+                    "delete" => self.delete(share, files)?,
+                    copy => self.copy(share, [files, "0"], &[copy])?,
+                };
                 let peak = procfs::peak_kib(node.id())?;
-                add(&format!("{what}-{files}"), peak.to_string());
+                text += &format!("{what}-memory-{files} {share} {peak}\n");
             }
         }
         Ok(text)
@@ -150,13 +170,10 @@ impl Bench {
         self.call(share, &["delete", &root.to_string_lossy(), files])
     }
 
-    fn clone(&self, share: &str, files: &str, bytes: &str) -> Result<String> {
+    fn copy(&self, share: &str, [files, bytes]: [&str; 2], copies: &[&str]) -> Result<String> {
         let root = self.samba.root();
-        self.call(share, &["clone", &root.to_string_lossy(), files, bytes])
-    }
-
-    fn clone_empty(&self, share: &str, files: &str) -> Result<String> {
-        self.clone(share, files, "0")
+        let root = root.to_string_lossy();
+        self.call(share, &[&["copy", &*root, files, bytes], copies].concat())
     }
 
     fn call(&self, share: &str, what: &[&str]) -> Result<String> {
@@ -264,7 +281,7 @@ fn version() -> Result<String> {
     process::capture(command.arg("--version"), Duration::from_secs(60))?.success("smbclient")
 }
 
-fn tables(rounds: &[Figures], [files, heap]: [&str; 2]) -> String {
+fn tables(rounds: &[Figures], memory: &[Figures], [files, heap]: [&str; 2]) -> String {
     let mut text =
         "| share | what | ours | beside it | ratio | target |\n|---|---|---:|---:|---:|---|"
             .to_owned();
@@ -282,10 +299,27 @@ fn tables(rounds: &[Figures], [files, heap]: [&str; 2]) -> String {
         text += &shown.row(&what, ["clone-files", "mget-mput"], AtMost(1.0));
         let what = "seconds to clone a file of 1 GiB; `scopy`";
         text += &shown.row(what, ["clone-large", "scopy"], AtMost(LARGE_TARGET));
-        for (of, what) in [("memory", "delete"), ("clone-memory", "clone")] {
-            let [many, few] = [heap, FEW].map(|files| format!("{of}-{files}"));
-            let what = format!("peak KiB to {what} {heap} files of one folder; {FEW}");
-            text += &shown.row(&what, [&many, &few], AtMost(MEMORY_TARGET));
+        for copy in ["snapshot", "restore"] {
+            for (of, tree) in [
+                ("files", format!("{files} files of 4 KiB")),
+                ("large", "a file of 1 GiB".to_owned()),
+            ] {
+                let what = format!("seconds to {copy} {tree}; clone");
+                let [ours, clone] = [copy, "clone"].map(|copy| format!("{copy}-{of}"));
+                text += &shown.row(&what, [&ours, &clone], AtMost(SNAPSHOT_TARGET));
+            }
+        }
+        let shown = Shown {
+            rounds: memory,
+            share,
+        };
+        for (what, few) in HEAPS {
+            let [ours, other] = [heap, few].map(|files| format!("{what}-memory-{files}"));
+            let what = match what {
+                "restore" => format!("peak KiB to snapshot and restore {heap} files; {few}"),
+                what => format!("peak KiB to {what} {heap} files; {few}"),
+            };
+            text += &shown.row(&what, [&ours, &other], AtMost(MEMORY_TARGET));
         }
     }
     text
@@ -315,7 +349,7 @@ impl Shown<'_> {
         let reached = median(ratios);
         let (bound, is_met) = match target {
             AtLeast(least) => (format!("at least {least:.2}"), reached >= least),
-            AtMost(most) => (format!("at most {most:.1}"), reached <= most),
+            AtMost(most) => (format!("at most {most:.2}"), reached <= most),
         };
         let [ours, other] = [ours, other].map(figure);
         let (share, verdict) = (self.share, verdict(is_met));
@@ -330,22 +364,50 @@ mod tests {
     #[test]
     fn each_share_is_judged_by_its_own_figures() {
         let of = |share: &str, pairs, seconds, memory| {
-            format!(
-                "bare {share} 1000\npairs-1 {share} {pairs}\npairs-16 {share} {pairs}\nbeside {share} 70\n\
-                 deltree {share} 2\ndelete {share} {seconds}\nmget-mput {share} 2\nclone-files {share} {seconds}\n\
-                 scopy {share} 2\nclone-large {share} {seconds}\nmemory-1000 {share} 10000\n\
-                 memory-9 {share} {memory}\nclone-memory-1000 {share} 10000\nclone-memory-9 {share} {memory}\n"
-            )
+            let of = |(what, number): (&str, u32)| format!("{what} {share} {number}\n");
+            let figures = [
+                ("bare", 1000),
+                ("pairs-1", pairs),
+                ("pairs-16", pairs),
+                ("beside", 70),
+            ];
+            let others = [
+                ("deltree", 2),
+                ("mget-mput", 2),
+                ("scopy", 2),
+                ("delete", seconds),
+            ];
+            let copies = [
+                ("clone-files", 2),
+                ("clone-large", seconds),
+                ("snapshot-files", 3),
+            ];
+            let more = [
+                ("snapshot-large", seconds),
+                ("restore-files", 2),
+                ("restore-large", 3),
+            ];
+            let kib = HEAPS.map(|(what, few)| {
+                let (few, many) = (format!("{what}-memory-{few}"), format!("{what}-memory-9"));
+                of((&few, 10_000)) + &of((&many, memory))
+            });
+            let figures = [figures.as_slice(), &others, &copies, &more].concat();
+            figures.into_iter().map(of).collect::<String>() + &kib.concat()
         };
         let round = of("encrypted", 150, 2, 12_000) + &of("plain", 90, 3, 13_000);
-        let text = tables(&[Figures::read(&round).unwrap()], ["8", "9"]);
+        let round = [Figures::read(&round).unwrap()];
+        let text = tables(&round, &round, ["8", "9"]);
         let verdicts = |share: &str| {
             let rows = text.lines().skip(2).filter(|row| row.contains(share));
             rows.map(|row| row.contains("yes |")).collect::<Vec<_>>()
         };
         let [yes, no] = [true, false];
-        let encrypted = [yes, no, no, yes, yes, yes, yes, yes];
+        // Pairs, beside clones, delete, clones, snapshots, restores, memory.
+        let [encrypted, plain] = [
+            [yes, no, no, yes, yes, yes, no, yes, yes, no, yes, yes, yes],
+            [no, no, yes, no, yes, no, no, yes, yes, yes, no, no, no],
+        ];
         assert_eq!(verdicts("encrypted"), encrypted);
-        assert_eq!(verdicts("plain"), [no, no, yes, no, no, no, no, no]);
+        assert_eq!(verdicts("plain"), plain);
     }
 }

@@ -1,6 +1,8 @@
-//! The measurements of `cargo xtask bench controller`: calls of wincsi-controller over its socket. It prints one number.
+//! The measurements of `cargo xtask bench controller`: calls of wincsi-controller over its socket. It prints one number,
+//! or one for each call.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -8,16 +10,21 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_trial_driver::{send, text_map};
-use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
+use wire::csi::v1::controller::{CreateSnapshot, CreateVolume, DeleteSnapshot, DeleteVolume};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
-use wire::csi::v1::volume_content_source::{Type, VolumeSource};
+use wire::csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use wire::csi::v1::{
-    CapacityRange, CreateVolumeRequest, DeleteVolumeRequest, VolumeCapability, VolumeContentSource,
+    CapacityRange, CreateSnapshotRequest, CreateVolumeRequest, DeleteSnapshotRequest,
+    DeleteVolumeRequest, VolumeCapability, VolumeContentSource,
 };
+
+/// The most files that are copied from one folder. More are in folders of [`FOLDER`].
+const TOGETHER: u32 = 10_000;
+const FOLDER: u32 = 1_000;
 
 /// Measure wincsi-controller over its socket.
 #[derive(Parser)]
@@ -39,17 +46,26 @@ struct Site {
     password: String,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Copy {
+    Clone,
+    Snapshot,
+    Restore,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// How many volumes are made and deleted in a second.
     Pairs { callers: u32, pairs: u32 },
     /// The seconds of a delete of a volume with so many files, in the folder of the share.
     Delete { share: PathBuf, files: u32 },
-    /// The seconds of a clone of a volume with so many files of a size, in the folder of the share.
-    Clone {
+    /// The seconds of copies of a volume with so many files of a size, in the folder of the share: a number for each.
+    Copy {
         share: PathBuf,
         files: u32,
         bytes: u64,
+        #[arg(required = true)]
+        copies: Vec<Copy>,
     },
     /// How many volumes are made and deleted in a second beside clones of such a volume, one after the other.
     PairsBesideClones {
@@ -72,11 +88,12 @@ fn main() -> anyhow::Result<()> {
     let number = match command {
         Command::Pairs { callers, pairs } => site.pairs(callers, pairs)?,
         Command::Delete { share, files } => site.delete(&share, files)?,
-        Command::Clone {
+        Command::Copy {
             share,
             files,
             bytes,
-        } => site.clone(&share, files, bytes)?,
+            copies,
+        } => return site.copies(&share, (files, bytes), &copies),
         Command::PairsBesideClones {
             callers,
             pairs,
@@ -131,21 +148,62 @@ impl Site {
         Ok(seconds)
     }
 
-    fn clone(&self, share: &Path, files: u32, bytes: u64) -> anyhow::Result<f64> {
+    fn copies(&self, share: &Path, content: (u32, u64), copies: &[Copy]) -> anyhow::Result<()> {
         let channel = self.channel()?;
-        let source = self.filled(&channel, share, (files, bytes))?;
-        let wanted = self.clone_of(&source);
+        let source = self.filled(&channel, share, content)?;
+        let wanted = self.request("pvc-source");
+        for copy in copies {
+            let seconds = match copy {
+                Copy::Clone => self.volume_of(&channel, share, volume(&source))?,
+                Copy::Snapshot => {
+                    let (id, seconds) = self.snapshot(&channel, &source)?;
+                    self.remove_snapshot(&channel, id)?;
+                    seconds
+                }
+                Copy::Restore => {
+                    let (id, _) = self.snapshot(&channel, &source)?;
+                    let snapshot_id = id.clone();
+                    let content = Type::Snapshot(SnapshotSource { snapshot_id });
+                    let seconds = self.volume_of(&channel, share, content)?;
+                    self.remove_snapshot(&channel, id)?;
+                    seconds
+                }
+            };
+            println!("{seconds}");
+        }
+        remove(&channel, &source, &wanted)
+    }
+
+    /// The seconds in which a volume comes to be of another or of a snapshot.
+    fn volume_of(&self, channel: &Channel, share: &Path, content: Type) -> anyhow::Result<f64> {
+        let wanted = self.copy_of(content);
         let began = Instant::now();
-        let id = make(&channel, &wanted)?;
+        let id = make(channel, &wanted)?;
         let seconds = began.elapsed().as_secs_f64();
-        let copied = share.join(&wanted.name).read_dir()?.count();
-        ensure!(
-            u32::try_from(copied) == Ok(files),
-            "{copied} files are in the clone"
-        );
-        remove(&channel, &id, &wanted)?;
-        remove(&channel, &source, &wanted)?;
+        let [copied, had] = [&*wanted.name, "pvc-source"].map(|name| count(&share.join(name)));
+        ensure!(copied? == had?, "the copy has not all files");
+        remove(channel, &id, &wanted)?;
         Ok(seconds)
+    }
+
+    fn snapshot(&self, channel: &Channel, source: &str) -> anyhow::Result<(String, f64)> {
+        let mut wanted = CreateSnapshotRequest::default();
+        wanted.name = "snapshot-1".to_owned();
+        wanted.source_volume_id = source.to_owned();
+        wanted.secrets = self.secrets();
+        let began = Instant::now();
+        let taken = repeated(|| send::<CreateSnapshot>(channel, &wanted))?;
+        let taken = taken.snapshot.context("no snapshot")?;
+        Ok((taken.snapshot_id, began.elapsed().as_secs_f64()))
+    }
+
+    fn remove_snapshot(&self, channel: &Channel, snapshot_id: String) -> anyhow::Result<()> {
+        let secrets = self.secrets();
+        let request = DeleteSnapshotRequest {
+            snapshot_id,
+            secrets,
+        };
+        send::<DeleteSnapshot>(channel, &request).map(drop)
     }
 
     fn pairs_beside_clones(
@@ -156,7 +214,7 @@ impl Site {
     ) -> anyhow::Result<f64> {
         let channel = self.channel()?;
         let source = self.filled(&channel, share, content)?;
-        let wanted = self.clone_of(&source);
+        let wanted = self.copy_of(volume(&source));
         let is_over = AtomicBool::new(false);
         let rate = thread::scope(|scope| {
             let cloning = scope.spawn(|| -> anyhow::Result<()> {
@@ -183,16 +241,24 @@ impl Site {
         (files, bytes): (u32, u64),
     ) -> anyhow::Result<String> {
         let id = make(channel, &self.request("pvc-source"))?;
-        fill(&share.join("pvc-source"), files, bytes)?;
+        let folder = share.join("pvc-source");
+        if files <= TOGETHER {
+            fill(&folder, files, bytes)?;
+            return Ok(id);
+        }
+        // Samba looks through a folder for each new name.
+        for at in 0..files / FOLDER {
+            let folder = folder.join(format!("folder-{at}"));
+            fs::create_dir(&folder)?;
+            fill(&folder, FOLDER, bytes)?;
+        }
         Ok(id)
     }
 
-    fn clone_of(&self, source: &str) -> CreateVolumeRequest {
-        let mut wanted = self.request("pvc-clone");
-        let volume_id = source.to_owned();
-        wanted.volume_content_source = Some(VolumeContentSource {
-            r#type: Some(Type::Volume(VolumeSource { volume_id })),
-        });
+    fn copy_of(&self, content: Type) -> CreateVolumeRequest {
+        let mut wanted = self.request("pvc-copy");
+        let r#type = Some(content);
+        wanted.volume_content_source = Some(VolumeContentSource { r#type });
         wanted
     }
 
@@ -226,12 +292,16 @@ impl Site {
         });
         wanted.volume_capabilities = vec![capability];
         wanted.parameters = text_map([("source", &self.source)]);
-        wanted.secrets = text_map([
+        wanted.secrets = self.secrets();
+        wanted
+    }
+
+    fn secrets(&self) -> BTreeMap<String, String> {
+        text_map([
             ("username", &self.user),
             ("password", &self.password),
-            ("mountOptions", &port),
-        ]);
-        wanted
+            ("mountOptions", &format!("port={}", self.port)),
+        ])
     }
 }
 
@@ -243,13 +313,33 @@ fn fill(folder: &Path, files: u32, bytes: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As csi-provisioner does, calls again after a deadline: a clone of many files takes longer than one call.
+/// How many files a folder has, and those below it.
+fn count(folder: &Path) -> io::Result<usize> {
+    folder.read_dir()?.try_fold(0, |files, entry| {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => Ok(files + count(&entry.path())?),
+            false => Ok(files + 1),
+        }
+    })
+}
+
+fn volume(id: &str) -> Type {
+    let volume_id = id.to_owned();
+    Type::Volume(VolumeSource { volume_id })
+}
+
 fn make(channel: &Channel, wanted: &CreateVolumeRequest) -> anyhow::Result<String> {
+    let made = repeated(|| send::<CreateVolume>(channel, wanted))?;
+    Ok(made.volume.context("no volume")?.volume_id)
+}
+
+/// As the sidecars do, calls again after a deadline: a copy of many files takes longer than one call.
+fn repeated<T>(mut call: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
     loop {
-        match send::<CreateVolume>(channel, wanted) {
-            Ok(made) => return Ok(made.volume.context("no volume")?.volume_id),
+        match call() {
             Err(error) if is_deadline(&error) => {}
-            Err(error) => return Err(error),
+            called => return called,
         }
     }
 }
