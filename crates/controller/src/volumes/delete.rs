@@ -9,6 +9,7 @@ use transport::Code;
 
 use super::call::{Call, Files, LIMITS, ROUND};
 use super::clones::remove_half;
+use super::error::unless_full;
 use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
@@ -183,10 +184,10 @@ impl Deleting<'_> {
             && held.origin == Created::Made
         {
             let state = State::Deleting(held.clone());
-            call.write_aside(
+            unless_full(call.write_aside(
                 &self.files,
                 &record.clone().without_parameters().with(state),
-            )?;
+            ))?;
         }
         Ok(())
     }
@@ -250,6 +251,9 @@ impl Deleting<'_> {
     ) -> Result<Decided, Error> {
         // A record that has the id of a folder was written when that was no link.
         if !own.has(found.end) {
+            if let Some(moved) = self.moved_while_full(call, own)? {
+                return Ok(Decided::Moved(moved, None));
+            }
             call.prove(found)?;
         }
         let id = match self.allow(found, own) {
@@ -268,13 +272,30 @@ impl Deleting<'_> {
         };
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
         let state = State::Deleting(Held::new(id, Created::Made, above));
+        let is_ready = matches!(&record.state, State::Ready(held) if held.id == id.0);
         if record.state != state {
-            call.write(&self.files, &record.without_parameters().with(state))?;
+            let record = record.without_parameters().with(state);
+            match call.write(&self.files, &record) {
+                written if is_ready => unless_full(written)?,
+                written => written?,
+            }
         }
         match self.volume.policy {
             Policy::Archive => self.archive(call, &found.path, id),
             Policy::Delete | Policy::Keep(_) => self.move_away(call, &found.path, id),
         }
+    }
+
+    /// The folder that an earlier call moved away from a full share, which had no room for the record of that.
+    fn moved_while_full(&self, call: &mut Call<'_>, own: &Own) -> Result<Option<FileId>, Error> {
+        let Own::Record(record) = own else {
+            return Ok(None);
+        };
+        let State::Ready(held) = &record.state else {
+            return Ok(None);
+        };
+        let moved = call.folder_of_records(&self.files.moved)?;
+        Ok(moved.filter(|moved| moved.0 == held.id))
     }
 
     /// The folder that may go, by its record, or what the delete comes to without that.
