@@ -2,7 +2,9 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use wincsi_smb::{CopiedEntry, CopyOrder, CopyProgress, Failure, Share, Unsteady, Watch};
+use wincsi_smb::{
+    CopiedEntry, CopyOrder, CopyProgress, Failure, RemoteShare, Share, Unsteady, Watch,
+};
 
 use crate::fixture::{Fixture, content, copy, once, order, rewrite, write};
 use crate::proxy::{From, unchanged};
@@ -47,25 +49,31 @@ fn a_file_that_changes_is_copied_as_one_version() {
     }
 }
 
+/// A share with a file `f`, which before each answer of the server gets the one or the other of two sizes.
+fn restless(fixture: &Fixture, sizes: [usize; 2], has_copies: bool) -> RemoteShare {
+    let file = fixture.file("f", sizes[0]);
+    let versions = [(0, sizes[0]), (1, sizes[1])].map(|(n, size)| content("f", size, n));
+    let mut version = 0;
+    let attack = move |from, n, message: &[u8]| {
+        if from == From::Server && n > 8 {
+            version += 1;
+            rewrite(&file, &versions[usize::from(version % 2)], version);
+        }
+        unchanged(message)
+    };
+    let mut share = fixture.attacked(Box::new(attack));
+    if !has_copies {
+        share.without_server_copies();
+    }
+    share
+}
+
 /// A small one is opened, read and closed in one message.
 #[test]
 fn a_large_file_that_never_rests_is_named() {
     for (size, has_copies) in &CASES[1..] {
         let fixture = Fixture::new("");
-        let file = fixture.file("f", *size);
-        let versions = [0, 1].map(|version| content("f", *size, version));
-        let mut version = 0;
-        let attack = move |from, n, message: &[u8]| {
-            if from == From::Server && n > 8 {
-                version += 1;
-                rewrite(&file, &versions[usize::from(version % 2)], version);
-            }
-            unchanged(message)
-        };
-        let mut share = fixture.attacked(Box::new(attack));
-        if !has_copies {
-            share.without_server_copies();
-        }
+        let mut share = restless(&fixture, [*size; 2], *has_copies);
         let unsteady = copy(&mut share).unwrap_err();
         assert_eq!(unsteady.failure, Failure::Unsteady, "{size}");
         assert!(unsteady.object.ends_with(r"\v\f"), "{unsteady}");
@@ -96,21 +104,8 @@ fn a_file_that_never_rests_is_kept_and_told() {
         let fixture = Fixture::new("");
         fixture.folder("d");
         fixture.file("d/rests", 70_000);
-        let file = fixture.file("f", *size);
         // Neither is small: those are read in one message.
-        let versions = [size - 1, size - 2_000].map(|size| content("f", size, 0));
-        let mut version = 0;
-        let attack = move |from, n, message: &[u8]| {
-            if from == From::Server && n > 8 {
-                version += 1;
-                rewrite(&file, &versions[usize::from(version % 2)], version);
-            }
-            unchanged(message)
-        };
-        let mut share = fixture.attacked(Box::new(attack));
-        if !has_copies {
-            share.without_server_copies();
-        }
+        let mut share = restless(&fixture, [size - 1, size - 2_000], *has_copies);
         let order = CopyOrder {
             unsteady: Unsteady::Keep,
             ..order(&mut share).unwrap()
