@@ -29,6 +29,11 @@ pub enum RequestError {
         "the source {0:?} has no snapshots: only volumes of wincsi-controller that have a folder of their own have ({1})"
     )]
     NoSource(String, Box<Self>),
+    /// Its number.
+    #[error(
+        "line {0} of the key source of the list Secret names no base folder, as //server/share[/path]"
+    )]
+    ListSource(usize),
     #[error("consistency is {0:?}, and has to be listed or strict")]
     Consistency(String),
     #[error(

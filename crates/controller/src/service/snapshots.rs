@@ -194,12 +194,11 @@ impl Listing {
                 let text = "a list without id needs base folders, one a line, in the key";
                 refused(&format!("{text} {SOURCE} of the Secret of {OF_LISTS}"))
             })?;
-            for source in sources
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty())
-            {
-                listing.places.push(Place::read(source, "")?);
+            let lines = sources.lines().map(str::trim).zip(1..);
+            for (line, number) in lines.filter(|(line, _)| !line.is_empty()) {
+                let place = Place::read(line, "");
+                let place = place.map_err(|_| RequestError::ListSource(number))?;
+                listing.places.push(place);
             }
         }
         Ok(Some(listing))

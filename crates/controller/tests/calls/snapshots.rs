@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 
 use transport::{Code, Status};
 use wire::csi::v1::controller::{CreateSnapshot, DeleteSnapshot, ListSnapshots};
@@ -64,7 +65,7 @@ fn with_sources(port: u16, sources: &str) -> ListSnapshotsRequest {
     let mut listing = listing(port);
     listing
         .secrets
-        .insert("source".to_owned(), sources.to_owned());
+        .insert("Source".to_owned(), sources.to_owned());
     listing
 }
 
@@ -147,6 +148,11 @@ const REFUSALS: &[Refusal] = &[
         "none",
     ),
     (
+        |it| it.source_volume_id = "127.0.0.1/encrypted#linked##".to_owned(),
+        BLOCKED,
+        r"linked\up",
+    ),
+    (
         |it| it.source_volume_id = "127.0.0.1/none#x##".to_owned(),
         INVALID,
         "no such share",
@@ -174,6 +180,8 @@ const REFUSALS: &[Refusal] = &[
 #[test]
 fn each_refusal_of_a_snapshot_leaves_nothing() {
     let (samba, fixture) = with_volume();
+    fs::create_dir(samba.root().join("linked")).unwrap();
+    symlink("../pvc-1", samba.root().join("linked/up")).unwrap();
     for (number, (change, code, part)) in REFUSALS.iter().enumerate() {
         let mut wanted = wanted("snap-1", VOLUME, samba.port());
         change(&mut wanted);
@@ -181,8 +189,12 @@ fn each_refusal_of_a_snapshot_leaves_nothing() {
         assert_eq!(status.code, *code, "{number} {status:?}");
         assert!(status.message.contains(part), "{number} {status:?}");
     }
-    let left = fs::read_dir(samba.root().join(".wincsi")).unwrap();
-    assert_eq!(left.count(), 1);
+    let left = |folder| fs::read_dir(samba.root().join(folder)).unwrap().count();
+    // The volume's record, and two empty folders.
+    assert_eq!(
+        [".wincsi", ".wincsi/clones", ".wincsi/snapshots"].map(left),
+        [3, 0, 0]
+    );
     let mut strict = wanted("snap-1", VOLUME, samba.port());
     strict.parameters = map(&[
         ("Consistency", "strict"),
@@ -300,7 +312,7 @@ fn a_list_is_of_an_id_or_a_volume() {
 #[test]
 fn a_list_of_the_secrets_bases_has_pages() {
     let (samba, fixture) = with_snapshots();
-    let both = "//127.0.0.1/encrypted\n\n//127.0.0.1/encrypted/team\n";
+    let both = " //127.0.0.1/encrypted\r\n\n\t\\\\127.0.0.1\\encrypted\\team \n";
     let mut paged = with_sources(samba.port(), both);
     assert_eq!(
         fixture.page(&paged).unwrap().0,
@@ -338,15 +350,24 @@ fn each_refusal_of_a_list_has_its_code() {
         (listing(port), BLOCKED, "key source"),
         (ListSnapshotsRequest::default(), BLOCKED, "key source"),
         (by_id, BLOCKED, "snapshotter-list-secret-name"),
-        (with_sources(port, "nowhere"), INVALID, "source"),
-        (
-            with_sources(port, "//127.0.0.1/encrypted/none"),
-            INVALID,
-            "none",
-        ),
+        (with_sources(port, " \n\t\r\n"), BLOCKED, "key source"),
         (with_sources(NOWHERE, here), Code::Unavailable, ""),
         (negative, INVALID, "negative"),
     ];
+    for line in [
+        "nowhere",
+        "//127.0.0.1/encrypted, //127.0.0.1/nowhere",
+        "//127.0.0.1/nowhere #team",
+        "//127.0.0.1/nowhere/.wincsi",
+    ] {
+        let among = format!("{here}\n{line}\n{here}");
+        cases.push((with_sources(port, line), INVALID, "line 1 of the key"));
+        cases.push((with_sources(port, &among), INVALID, "line 2 of the key"));
+    }
+    for (base, part) in [("encrypted/none", "none"), ("none", "no such share")] {
+        let among = format!("{here}\n//127.0.0.1/{base}\n{here}");
+        cases.push((with_sources(port, &among), INVALID, part));
+    }
     for token in ["x", "1#snap-1", "0#", "0#a/b", "-1#snap-1", "0snap-1"] {
         let mut paged = with_sources(port, here);
         paged.starting_token = token.to_owned();
@@ -356,5 +377,7 @@ fn each_refusal_of_a_list_has_its_code() {
         let status = fixture.page(request).unwrap_err();
         assert_eq!(status.code, *code, "{number} {status:?}");
         assert!(status.message.contains(part), "{number} {status:?}");
+        // That may be anything.
+        assert!(!status.message.contains("nowhere"), "{number} {status:?}");
     }
 }

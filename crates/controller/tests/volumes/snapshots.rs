@@ -568,30 +568,3 @@ fn a_snapshot_leaves_a_twentieth_of_the_share_free() {
     free(50);
     restore(&controller, &wanted.snapshot).unwrap();
 }
-
-#[test]
-fn sources_that_are_missing_or_broken_are_refused() {
-    let (samba, controller, wanted) = scene(put_one);
-    create(&controller, &volume("pvc-2", "linked")).unwrap();
-    symlink("../data", at(&samba, "linked/up")).unwrap();
-    for (folder, code) in [
-        ("none", Code::NotFound),
-        ("linked", Code::FailedPrecondition),
-    ] {
-        let wanted = Take {
-            volume: None,
-            ..take_of(folder)
-        };
-        let error = controller.take(&wanted).unwrap_err();
-        assert_eq!(error.code(), code, "{folder} {error}");
-        assert!(error.to_string().contains(folder), "{error}");
-        is_clean(&samba);
-    }
-    let gone = named("snap-2");
-    assert_eq!(
-        restore(&controller, &gone).unwrap_err().code(),
-        Code::NotFound
-    );
-    drop_snapshot(&controller, &gone).unwrap();
-    take(&controller, &wanted).unwrap();
-}

@@ -41,7 +41,11 @@ fn a_misspelt_key_of_an_inline_volume_is_refused() {
 #[test]
 fn a_misspelt_key_of_a_secret_is_refused() {
     let fixture = Fixture::lenient();
-    for (key, meant) in [("pasword", "password"), ("user name", "username")] {
+    for (key, meant) in [
+        ("pasword", "password"),
+        ("user name", "username"),
+        ("sourec", "source"),
+    ] {
         let mut volume = Volume::of("//files/data");
         volume.secrets.retain(|(key, _)| *key != meant);
         volume.secrets.push((key, PASSWORD));
@@ -53,7 +57,17 @@ fn a_misspelt_key_of_a_secret_is_refused() {
     let mut volume = Volume::of("//files/data");
     volume.secrets = vec![("USERNAME", "pods"), ("Password", PASSWORD)];
     volume.secrets.push(("passwords", "of others"));
+    // The controller's lists of snapshots read it.
+    volume
+        .secrets
+        .push(("source", "//files/other\n//more/data"));
+    volume.secrets.push(("sources", "of others"));
     fixture.stage(&volume).unwrap();
+    let mappings = fixture.mappings();
+    assert!(
+        mappings.len() == 1 && mappings[0].0 == r"\\files\data",
+        "{mappings:?}"
+    );
 }
 
 #[test]
