@@ -20,4 +20,5 @@ mod rows;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/server.rs"]
 mod server;
+mod servers;
 mod snapshots;

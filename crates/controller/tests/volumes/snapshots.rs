@@ -19,8 +19,8 @@ use crate::fixture::{
 use crate::proxy::{From, between, unchanged};
 use crate::server::{Samba, soon};
 
-const PLACE: &str = ".wincsi/snapshots/snap-1";
-const MANIFEST: &str = ".wincsi/snapshots/snap-1.manifest";
+pub(crate) const PLACE: &str = ".wincsi/snapshots/snap-1";
+pub(crate) const MANIFEST: &str = ".wincsi/snapshots/snap-1.manifest";
 const RECORD: &str = ".wincsi/snap-1.snapshot";
 
 /// A server, and a snapshot of a volume to take.
@@ -68,7 +68,7 @@ pub(crate) fn restored(snapshot: &Snapshot, volume: Create) -> Create {
     }
 }
 
-fn restore(controller: &Controller, snapshot: &Snapshot) -> Result<(), Error> {
+pub(crate) fn restore(controller: &Controller, snapshot: &Snapshot) -> Result<(), Error> {
     let volume = restored(snapshot, volume("pvc-1", "new"));
     until_free(|| controller.clone_by(&volume, soon()))
 }
@@ -77,7 +77,7 @@ pub(crate) fn drop_snapshot(controller: &Controller, snapshot: &Snapshot) -> Res
     until_free(|| controller.delete_snapshot(snapshot))
 }
 
-fn listed(controller: &Controller) -> Vec<WholeSnapshot> {
+pub(crate) fn listed(controller: &Controller) -> Vec<WholeSnapshot> {
     let asked = Asked {
         most: 10,
         ..Asked::default()
@@ -99,51 +99,6 @@ pub(crate) fn is_clean(samba: &Samba) {
         || name.ends_with("lock")),
         "{names:?}"
     );
-}
-
-#[test]
-fn a_snapshot_outlives_its_volume_and_is_restored() {
-    let (samba, controller, wanted) = scene(fill);
-    let taken = take(&controller, &wanted).unwrap();
-    assert_eq!(taken.size, 1 << 30);
-    assert_eq!(taken.source_id, wanted.source_id);
-    let [source, place] = ["data", PLACE].map(|path| at(&samba, path));
-    assert!(is_same(&source, &place));
-    // Once a snapshot is whole, its source may change.
-    fs::write(source.join("small"), b"other").unwrap();
-    fs::write(source.join("later"), b"later").unwrap();
-    assert_eq!(
-        take(&Controller::new(samba.port()), &wanted).unwrap(),
-        taken
-    );
-    let long = format!(".wincsi/{}.snapshot", "x".repeat(240));
-    fs::write(at(&samba, &long), "{}").unwrap();
-    assert_eq!(listed(&controller), [taken]);
-    fs::remove_file(at(&samba, &long)).unwrap();
-    let volume = volume("pvc-0", "data");
-    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
-    restore(&controller, &wanted.snapshot).unwrap();
-    let new = at(&samba, "new");
-    assert!(is_same(&place, &new) && !new.join("later").exists());
-    let text = fs::read_to_string(at(&samba, MANIFEST)).unwrap();
-    assert!(
-        text.starts_with("{\"version\":1,\"snapshot\":\"snap-1\""),
-        "{text}"
-    );
-    assert!(text.contains("\"path\":\"a/b/c/d/deep\",\"is_folder\":false,\"size\":4,"));
-    for _ in 0..2 {
-        drop_snapshot(&controller, &wanted.snapshot).unwrap();
-        is_clean(&samba);
-    }
-    assert!(new.join("a/b/c/d/deep").exists() && listed(&controller).is_empty());
-    let record = fs::read_to_string(at(&samba, ".wincsi/pvc-1.volume")).unwrap();
-    assert!(record.contains("snapshot#127.0.0.1/plain#snap-1") && record.contains("\"made\""));
-    let restored = restored(&wanted.snapshot, self::volume("pvc-1", "new"));
-    assert_eq!(
-        delete(&controller, &gone(&restored)).unwrap(),
-        Deleted::Gone
-    );
-    assert!(!new.exists());
 }
 
 /// Guards: P91

@@ -1,0 +1,83 @@
+//! Snapshots on servers that copy nothing, or demand encryption.
+
+use std::fs;
+
+use wincsi_controller::volumes::{Create, Delete, Deleted, Left};
+
+use crate::clones::{fill, is_same, set};
+use crate::fixture::{ByHand, Controller, archive, at, delete, gone, keep, volume};
+use crate::server::Samba;
+use crate::snapshots::{
+    MANIFEST, PLACE, drop_snapshot, is_clean, listed, restore, restored, take, take_of,
+};
+
+/// A server's configuration, whether it copies, how the source goes, and the answer.
+type Life = (&'static str, bool, fn(&Create) -> Delete, Deleted);
+
+const LIVES: [Life; 3] = [
+    ("", true, gone, Deleted::Gone),
+    (
+        "server smb encrypt = required",
+        true,
+        |it| keep(it, Left::Retained),
+        Deleted::Left(Left::Retained),
+    ),
+    ("", false, archive, Deleted::Archived(None)),
+];
+
+#[test]
+fn a_snapshot_outlives_its_volume_and_is_restored() {
+    for (lines, has_copies, goes, done) in LIVES {
+        let samba = Samba::with(lines);
+        let mut controller = Controller::new(samba.port());
+        if !has_copies {
+            controller = controller.with(ByHand(samba.port()));
+        }
+        set(&samba, fill);
+        outlives(&samba, &controller, (&goes(&volume("pvc-0", "data")), done));
+    }
+}
+
+fn outlives(samba: &Samba, controller: &Controller, (deletion, done): (&Delete, Deleted)) {
+    let wanted = take_of("data");
+    let taken = take(controller, &wanted).unwrap();
+    assert_eq!(taken.size, 1 << 30);
+    assert_eq!(taken.source_id, wanted.source_id);
+    let [source, place, new] = ["data", PLACE, "new"].map(|path| at(samba, path));
+    assert!(is_same(&source, &place));
+    // Once a snapshot is whole, its source may change.
+    fs::write(source.join("small"), b"other").unwrap();
+    fs::write(source.join("later"), b"later").unwrap();
+    let again = take(&Controller::new(samba.port()), &wanted);
+    assert_eq!(again.unwrap(), taken);
+    let long = format!(".wincsi/{}.snapshot", "x".repeat(240));
+    fs::write(at(samba, &long), "{}").unwrap();
+    assert_eq!(listed(controller), [taken]);
+    fs::remove_file(at(samba, &long)).unwrap();
+    let deleted = match delete(controller, deletion).unwrap() {
+        Deleted::Archived(Some(to)) if to.to_string() == r"\archived-data" => {
+            Deleted::Archived(None)
+        }
+        deleted => deleted,
+    };
+    assert_eq!(deleted, done);
+    assert_eq!(source.exists(), matches!(done, Deleted::Left(_)));
+    restore(controller, &wanted.snapshot).unwrap();
+    assert!(is_same(&place, &new) && !new.join("later").exists());
+    let text = fs::read_to_string(at(samba, MANIFEST)).unwrap();
+    assert!(
+        text.starts_with("{\"version\":1,\"snapshot\":\"snap-1\""),
+        "{text}"
+    );
+    assert!(text.contains("\"path\":\"a/b/c/d/deep\",\"is_folder\":false,\"size\":4,"));
+    for _ in 0..2 {
+        drop_snapshot(controller, &wanted.snapshot).unwrap();
+        is_clean(samba);
+    }
+    assert!(new.join("a/b/c/d/deep").exists() && listed(controller).is_empty());
+    let record = fs::read_to_string(at(samba, ".wincsi/pvc-1.volume")).unwrap();
+    assert!(record.contains("snapshot#127.0.0.1/plain#snap-1") && record.contains("\"made\""));
+    let restored = restored(&wanted.snapshot, volume("pvc-1", "new"));
+    assert_eq!(delete(controller, &gone(&restored)).unwrap(), Deleted::Gone);
+    assert!(!new.exists());
+}
