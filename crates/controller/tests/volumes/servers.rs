@@ -1,11 +1,12 @@
-//! Snapshots on servers that copy nothing, or demand encryption.
+//! Snapshots on servers that copy nothing, demand encryption, or have a small disk.
 
 use std::fs;
 
+use transport::Code;
 use wincsi_controller::volumes::{Create, Delete, Deleted, Left};
 
 use crate::clones::{fill, is_same, set};
-use crate::fixture::{ByHand, Controller, archive, at, delete, gone, keep, volume};
+use crate::fixture::{ByHand, Controller, archive, at, create, delete, gone, keep, volume};
 use crate::server::Samba;
 use crate::snapshots::{
     MANIFEST, PLACE, drop_snapshot, is_clean, listed, restore, restored, take, take_of,
@@ -80,4 +81,34 @@ fn outlives(samba: &Samba, controller: &Controller, (deletion, done): (&Delete, 
     let restored = restored(&wanted.snapshot, volume("pvc-1", "new"));
     assert_eq!(delete(controller, &gone(&restored)).unwrap(), Deleted::Gone);
     assert!(!new.exists());
+}
+
+/// A copy that does not fit goes, and is not begun again before there is room. A snapshot goes also where there is none.
+#[test]
+fn a_small_disk_is_filled_once() {
+    let samba = Samba::on_disk(8 << 20);
+    let controller = Controller::new(samba.port());
+    create(&controller, &volume("pvc-0", "data")).unwrap();
+    let long = samba.second().join("long");
+    fs::write(&long, vec![1; 3 << 20]).unwrap();
+    let put = |to: &str| samba.client(&format!("put {} {to}", long.display()));
+    let has = |text: &str| samba.client("recurse; ls").contains(text);
+    put("data/file");
+    put("other");
+    let wanted = take_of("data");
+    for words in ["no space is left", "no more than the"] {
+        let error = take(&controller, &wanted).unwrap_err();
+        assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(has("pvc-0.volume") && !has("snap-1"));
+    }
+    samba.client("del other");
+    take(&controller, &wanted).unwrap();
+    let error = restore(&controller, &wanted.snapshot).unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
+    assert!(has("snap-1") && !has("pvc-1"));
+    put("rest");
+    assert!(has(" 0 blocks available"));
+    drop_snapshot(&controller, &wanted.snapshot).unwrap();
+    assert!(has("pvc-0.volume") && !has("snap-1") && !has(" 0 blocks available"));
 }
