@@ -184,24 +184,31 @@ impl Checker {
         (path, manifest): &(SharePath, Manifest),
         depth: usize,
     ) -> Result<Self, Error> {
-        let hasher = RandomState::new();
-        let mut expected = Vec::new();
-        each_line(share, path, manifest, |line| {
-            expected.push(Expected {
-                path: hasher.hash_one(&line.path),
-                left: MOST.saturating_sub(expected.len()),
-                facts: hasher.hash_one(line.facts()),
-                has_come: false,
-            });
-            expected.len() <= MOST
-        })?;
+        let mut checker = Self {
+            hasher: RandomState::new(),
+            expected: Vec::new(),
+            depth,
+        };
+        each_line(share, path, manifest, |line| checker.remember(line))?;
+        checker.sort();
+        Ok(checker)
+    }
+
+    /// Returns whether there is room for the line.
+    fn remember(&mut self, line: &Line) -> bool {
+        self.expected.push(Expected {
+            path: self.hasher.hash_one(&line.path),
+            left: MOST.saturating_sub(self.expected.len()),
+            facts: self.hasher.hash_one(line.facts()),
+            has_come: false,
+        });
+        self.expected.len() <= MOST
+    }
+
+    fn sort(&mut self) {
+        let expected = &mut self.expected;
         expected.sort_unstable_by_key(|one| (one.path, one.left));
         expected.dedup_by_key(|one| one.path);
-        Ok(Self {
-            hasher,
-            expected,
-            depth,
-        })
     }
 
     /// An entry of the copy.
@@ -295,5 +302,44 @@ fn each_line(
     match at == manifest.length && hex(&digest.finalize()) == manifest.sha256 {
         true => Ok(()),
         false => other("is not as the snapshot's record has it: it is cut, or was changed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checker() -> Checker {
+        Checker {
+            hasher: RandomState::new(),
+            expected: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    fn line(size: u64) -> Line {
+        let text = format!(
+            r#"{{"path":"a","is_folder":false,"size":{size},"created":0,"accessed":0,"written":0,"attributes":0}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_restore_remembers_a_million_lines() {
+        let mut checker = checker();
+        let (line, mut lines) = (line(1), 0);
+        while checker.remember(&line) {
+            lines += 1;
+        }
+        assert_eq!(lines, 1_000_000);
+    }
+
+    #[test]
+    fn the_last_line_of_a_path_counts() {
+        let mut checker = checker();
+        assert!([1, 3, 2].iter().all(|size| checker.remember(&line(*size))));
+        checker.sort();
+        let facts: Vec<u64> = checker.expected.iter().map(|one| one.facts).collect();
+        assert_eq!(facts, [checker.hasher.hash_one(line(2).facts())]);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Connected, Connector, Deleted, Unrecorded};
+use wincsi_controller::volumes::{Asked, Connected, Connector, Deleted, Unrecorded};
 
-use crate::clones::{limited, set};
+use crate::clones::{limited, put_one, set};
 use crate::fixture::{
-    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, put, volume,
+    Controller, Port, at, by_rule, clone_of, create, delete, entries, fill, gone, volume,
 };
 use crate::server::{Samba, soon};
 use crate::snapshots;
@@ -32,27 +32,20 @@ fn after_a_final_failure_nothing_is_left() {
     let samba = Samba::start();
     let volume = volume("pvc-1", "ns/data");
     for failure in [|| Failure::Full, || Failure::Denied, || Failure::Status(5)] {
-        for number in 0.. {
-            let controller = Controller::new(samba.port());
-            let failing = Failing::new(&samba, number, failure);
-            let operations = Arc::clone(&failing.operations);
-            let failed = controller.with(failing).create(&volume);
-            if operations.load(Ordering::Relaxed) <= number {
-                assert!(number > 15 && failed.is_ok(), "{number} {failed:?}");
-                break;
-            }
+        let count = each_failure(&samba, failure, |number, failing| {
+            let failed = failing.create(&volume);
             // A lock that was not given back is no failure.
-            if let Err(failed) = failed {
-                let may_have_left = controller.volumes.may_have_left(&volume.name);
+            if let Err(failed) = &failed {
+                let may_have_left = failing.volumes.may_have_left(&volume.name);
                 assert!(!may_have_left, "{number} {failed:?}");
                 assert_ne!(failed.code(), Code::Unavailable, "{failed:?}");
-                let mut records = entries(&samba, ".wincsi");
-                records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
-                assert!(records.is_empty(), "{number} {records:?}");
+                has_no_record(&samba);
                 assert!(!at(&samba, "ns/data").exists(), "{number}");
             }
             delete(&Controller::new(samba.port()), &gone(&volume)).unwrap();
-        }
+            failed.is_ok()
+        });
+        assert!(count > 15, "{count}");
         let controller = Controller::new(samba.port());
         create(&controller, &volume).unwrap();
         let failing = controller.with(Failing::new(&samba, 1, failure));
@@ -71,34 +64,27 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
     let clone = clone_of(&source, clone);
     let mut judged = 0;
     for failure in [|| Failure::Full, || Failure::Denied, || Failure::Link] {
-        for number in 0.. {
-            let controller = Controller::new(samba.port());
-            let failing = Failing::new(&samba, number, failure);
-            let operations = Arc::clone(&failing.operations);
-            let failed = controller.with(failing).clone_by(&clone, soon());
+        let count = each_failure(&samba, failure, |number, failing| {
+            let failed = failing.clone_by(&clone, soon());
             let is_there = at(&samba, "ns/new").exists();
             if let Err(failed) = &failed
-                && !controller.volumes.may_have_left(&clone.name)
+                && !failing.volumes.may_have_left(&clone.name)
             {
                 judged += 1;
                 assert!(
                     !is_there && failed.code() != Code::Unavailable,
                     "{failed:?}"
                 );
-                let mut records = entries(&samba, ".wincsi");
-                records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
-                assert!(records.is_empty(), "{number} {records:?}");
+                has_no_record(&samba);
                 assert!(entries(&samba, ".wincsi/clones").is_empty(), "{number}");
             }
             assert!(!is_there || at(&samba, "ns/new/sub/file").exists());
             let gone = delete(&Controller::new(samba.port()), &gone(&clone)).unwrap();
             assert_eq!(gone, Deleted::Gone, "{number}");
             assert!(entries(&samba, ".wincsi/clones").is_empty(), "{number}");
-            if operations.load(Ordering::Relaxed) <= number {
-                assert!(number > 30 && failed.is_ok(), "{number} {failed:?}");
-                break;
-            }
-        }
+            failed.is_ok()
+        });
+        assert!(count > 30, "{count}");
     }
     assert!(judged > 10, "{judged}");
     assert_eq!(
@@ -107,20 +93,23 @@ fn after_a_final_failure_nothing_is_left_of_a_clone() {
     );
 }
 
+fn has_no_record(samba: &Samba) {
+    let mut records = entries(samba, ".wincsi");
+    records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
+    assert!(records.is_empty(), "{records:?}");
+}
+
 /// Guards: P91
 #[test]
 fn nothing_is_left_of_a_snapshot_that_failed() {
-    let (samba, _, wanted) = snapshots::scene(|samba| put(samba, "data"));
+    let (samba, _, wanted) = snapshots::scene(put_one);
     let snapshot = &wanted.snapshot;
     let mut judged = 0;
     for failure in [|| Failure::Full, || Failure::Denied] {
-        for number in 0.. {
-            let controller = Controller::new(samba.port());
-            let failing = Failing::new(&samba, number, failure);
-            let operations = Arc::clone(&failing.operations);
-            let done = controller.with(failing).take(&wanted);
+        let count = each_failure(&samba, failure, |_, failing| {
+            let done = failing.take(&wanted);
             if let Err(failed) = &done
-                && !controller.volumes.may_have_left_snapshot(&snapshot.name)
+                && !failing.volumes.may_have_left_snapshot(&snapshot.name)
             {
                 judged += 1;
                 assert_ne!(failed.code(), Code::Unavailable, "{failed:?}");
@@ -128,40 +117,77 @@ fn nothing_is_left_of_a_snapshot_that_failed() {
             }
             snapshots::drop_snapshot(&Controller::new(samba.port()), snapshot).unwrap();
             snapshots::is_clean(&samba);
-            if operations.load(Ordering::Relaxed) <= number {
-                assert!(number > 30 && done.is_ok(), "{number} {done:?}");
-                break;
-            }
-        }
+            done.is_ok()
+        });
+        assert!(count > 30, "{count}");
     }
     assert!(judged > 10, "{judged}");
 }
 
-/// Also if it gets full once all is copied.
+/// Also if it gets full once all is copied, as long as the copy is not in its place.
 #[test]
 fn a_share_that_was_full_is_not_filled_again() {
     let (samba, free) = limited();
     free(500);
-    set(&samba, |samba| put(samba, "data"));
+    set(&samba, put_one);
     let wanted = snapshots::take_of("data");
-    let mut refused = 0;
-    for number in 0.. {
-        let controller = Controller::new(samba.port());
-        let failing = Failing::new(&samba, number, || Failure::Full);
-        let operations = Arc::clone(&failing.operations);
-        if controller.with(failing).take(&wanted).is_err()
-            && let Err(error) = snapshots::take(&controller, &wanted)
-        {
-            assert_eq!(error.code(), Code::ResourceExhausted, "{number} {error}");
-            refused += 1;
-        }
-        let snapshot = &wanted.snapshot;
-        snapshots::drop_snapshot(&Controller::new(samba.port()), snapshot).unwrap();
-        if operations.load(Ordering::Relaxed) <= number {
-            break;
-        }
-    }
+    let (mut refused, mut was_refused) = (0, false);
+    each_failure(
+        &samba,
+        || Failure::Full,
+        |number, failing| {
+            let failed = failing.take(&wanted).is_err();
+            let is_in_place = at(&samba, snapshots::PLACE).exists();
+            let controller = failing.with(Port::plain(samba.port()));
+            match snapshots::take(&controller, &wanted) {
+                Err(error) => {
+                    assert_eq!(error.code(), Code::ResourceExhausted, "{number} {error}");
+                    (refused, was_refused) = (refused + 1, true);
+                }
+                // Before the copy nothing is known of the space.
+                Ok(_) => assert!(!failed || !was_refused || is_in_place, "{number}"),
+            }
+            let controller = Controller::new(samba.port());
+            snapshots::drop_snapshot(&controller, &wanted.snapshot).unwrap();
+            !failed
+        },
+    );
     assert!(refused > 5, "{refused}");
+}
+
+/// It ends with the list of records alone.
+#[test]
+fn a_list_passes_over_what_may_not_be_read() {
+    let (samba, controller, wanted) = snapshots::scene(put_one);
+    snapshots::take(&controller, &wanted).unwrap();
+    let mut lists = Vec::new();
+    each_failure(
+        &samba,
+        || Failure::Denied,
+        |_, failing| {
+            let (base, asked) = (
+                &wanted.snapshot.base,
+                Asked {
+                    most: 1,
+                    ..Asked::default()
+                },
+            );
+            let listed = failing.snapshots(base, &asked);
+            lists.push(
+                listed
+                    .map(|(whole, _)| whole.len())
+                    .map_err(|error| error.code()),
+            );
+            true
+        },
+    );
+    let (last, others) = lists.split_last().unwrap();
+    let (first, others) = others.split_first().unwrap();
+    assert_eq!((first, last), (&Err(Code::PermissionDenied), &Ok(1)));
+    assert!(
+        others.len() > 2 && others.iter().all(|listed| *listed == Ok(0)),
+        "{others:?}"
+    );
 }
 
 /// What a delete decided stays decided, though a create of the name fails meanwhile.
@@ -173,17 +199,35 @@ fn a_failed_create_keeps_what_a_delete_left() {
     let controller = Controller::new(samba.port());
     fs::create_dir(at(&samba, "data")).unwrap();
     create(&controller, &volume).unwrap();
+    each_failure(
+        &samba,
+        || Failure::Denied,
+        |number, failing| {
+            let left = delete(&controller, &deletion).unwrap();
+            assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
+            let _ = failing.create(&volume);
+            true
+        },
+    );
+    assert!(at(&samba, "data").exists());
+}
+
+/// Calls by controllers whose n-th operation fails, until a call has no more: then it has to be done. Returns how many it has.
+fn each_failure(
+    samba: &Samba,
+    failure: fn() -> Failure,
+    mut call: impl FnMut(usize, &Controller) -> bool,
+) -> usize {
     for number in 0.. {
-        let left = delete(&controller, &deletion).unwrap();
-        assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
-        let failing = Failing::new(&samba, number, || Failure::Denied);
+        let failing = Failing::new(samba, number, failure);
         let operations = Arc::clone(&failing.operations);
-        let _ = Controller::new(samba.port()).with(failing).create(&volume);
+        let is_done = call(number, &Controller::new(samba.port()).with(failing));
         if operations.load(Ordering::Relaxed) <= number {
-            break;
+            assert!(is_done, "{number}");
+            return number;
         }
     }
-    assert!(at(&samba, "data").exists());
+    unreachable!()
 }
 
 /// Connects to shares of which one operation fails.
