@@ -119,6 +119,13 @@ fn a_snapshot_is_made_restored_and_deleted() {
     assert_eq!(fs::read_dir(samba.root()).unwrap().count(), 1);
 }
 
+const NO_FOLDER: &str = "folder of their own";
+const NO_BASE: &str = "base folder";
+
+fn of(wanted: &mut CreateSnapshotRequest, volume: &str) {
+    volume.clone_into(&mut wanted.source_volume_id);
+}
+
 /// What is changed in a request, the answer, and a part of its text.
 type Refusal = (fn(&mut CreateSnapshotRequest), Code, &'static str);
 
@@ -127,41 +134,13 @@ const REFUSALS: &[Refusal] = &[
     (|it| it.name = "a/b".to_owned(), INVALID, "separator"),
     (|it| it.name = "a#b".to_owned(), INVALID, "#"),
     (|it| it.source_volume_id.clear(), INVALID, "source volume"),
-    (
-        |it| it.source_volume_id = "/subscriptions/x/disks/y".to_owned(),
-        INVALID,
-        "folder of their own",
-    ),
-    (
-        |it| it.source_volume_id = "127.0.0.1/encrypted##pvc-1#".to_owned(),
-        INVALID,
-        "folder of their own",
-    ),
-    (
-        |it| it.source_volume_id = ID.to_owned(),
-        INVALID,
-        "folder of their own",
-    ),
-    (
-        |it| it.source_volume_id = "127.0.0.1/encrypted#none##".to_owned(),
-        MISSING,
-        "none",
-    ),
-    (
-        |it| it.source_volume_id = "127.0.0.1/encrypted#linked##".to_owned(),
-        BLOCKED,
-        r"linked\up",
-    ),
-    (
-        |it| it.source_volume_id = "127.0.0.1/none#x##".to_owned(),
-        INVALID,
-        "no such share",
-    ),
-    (
-        |it| it.source_volume_id = "127.0.0.1/encrypted/none#x##".to_owned(),
-        INVALID,
-        "base folder",
-    ),
+    (|it| of(it, "/subscriptions/x/disks/y"), INVALID, NO_FOLDER),
+    (|it| of(it, "127.0.0.1/encrypted##x#"), INVALID, NO_FOLDER),
+    (|it| of(it, ID), INVALID, NO_FOLDER),
+    (|it| of(it, "127.0.0.1/encrypted#none##"), MISSING, "none"),
+    (|it| of(it, "127.0.0.1/encrypted#odd##"), BLOCKED, r"odd\up"),
+    (|it| of(it, "127.0.0.1/none#x##"), INVALID, "no such share"),
+    (|it| of(it, "127.0.0.1/encrypted/a#x##"), INVALID, NO_BASE),
     (
         |it| it.parameters = map(&[("consistency", "some")]),
         INVALID,
@@ -180,8 +159,8 @@ const REFUSALS: &[Refusal] = &[
 #[test]
 fn each_refusal_of_a_snapshot_leaves_nothing() {
     let (samba, fixture) = with_volume();
-    fs::create_dir(samba.root().join("linked")).unwrap();
-    symlink("../pvc-1", samba.root().join("linked/up")).unwrap();
+    fs::create_dir(samba.root().join("odd")).unwrap();
+    symlink("../pvc-1", samba.root().join("odd/up")).unwrap();
     for (number, (change, code, part)) in REFUSALS.iter().enumerate() {
         let mut wanted = wanted("snap-1", VOLUME, samba.port());
         change(&mut wanted);

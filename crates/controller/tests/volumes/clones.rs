@@ -5,18 +5,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use transport::Code;
 use wincsi_controller::volumes::{Create, Deleted, Error, Left, Reason, Unrecorded};
 
+use crate::controllers::held;
 use crate::fixture::{
     Controller, Port, archive, at, by_rule, clone, clone_of, create, delete, entries, gone, keep,
     put, start, volume,
 };
-use crate::proxy::{Attack, From, Instead, between, one, unchanged};
+use crate::proxy::{From, Instead, between, one, unchanged};
 use crate::server::{PASSWORD, Samba, soon};
 
 /// What happens to a source at some moment.
@@ -186,13 +186,13 @@ fn clones_of_one_source_run_beside_each_other() {
     let second = clone_of(&source, volume("pvc-2", "second"));
     let third = clone_of(&first, volume("pvc-3", "third"));
     let copied = at(&samba, ".wincsi/clones/pvc-1/sub");
-    let (hold, attack) = held(move |_| copied.exists());
+    let (hold, attack) = held(unchanged, move |_| copied.exists());
     let (port, _) = between(samba.port(), attack);
     let slow = Controller::new(port);
     let other = Controller::new(samba.port());
     thread::scope(|scope| {
         let running = scope.spawn(|| slow.clone_by(&first, soon()));
-        hold.reached.recv().unwrap();
+        hold.0.recv().unwrap();
         let short = Instant::now() + Duration::from_millis(50);
         let error = slow.clone_by(&first, short).unwrap_err();
         assert!(matches!(error, Error::GoesOn(_)), "{error}");
@@ -489,31 +489,4 @@ pub(crate) fn cut_each(
         }
         assert!(number < 400);
     }
-}
-
-/// What a request waits for.
-pub(crate) struct Hold {
-    /// Has a word once a request is held.
-    pub(crate) reached: Receiver<()>,
-    /// The request goes on when this is dropped.
-    _go_on: Sender<()>,
-}
-
-/// Holds the first request of which this is true.
-pub(crate) fn held(mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
-    let (reach, reached) = mpsc::channel();
-    let (go_on, waits) = mpsc::channel::<()>();
-    let mut held = Some(reach);
-    let attack = move |from, n, message: &[u8]| {
-        if from == From::Client && held.is_some() && when(n) {
-            let _ = held.take().map(|reach| reach.send(()));
-            let _ = waits.recv();
-        }
-        unchanged(message)
-    };
-    let hold = Hold {
-        reached,
-        _go_on: go_on,
-    };
-    (hold, Box::new(attack))
 }

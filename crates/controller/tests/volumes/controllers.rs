@@ -248,10 +248,10 @@ fn write_records(samba: &Samba) {
 }
 
 /// The first has a word once a message is held, which goes on when the second is dropped.
-type Hold = (Receiver<()>, Sender<()>);
+pub(crate) type Hold = (Receiver<()>, Sender<()>);
 
 /// Holds the first request of which this is true. Afterwards it goes on, or something else does.
-fn held(
+pub(crate) fn held(
     after: fn(&[u8]) -> Instead,
     mut when: impl FnMut(usize) -> bool + Send + 'static,
 ) -> (Hold, Attack) {

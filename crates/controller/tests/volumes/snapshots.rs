@@ -1,8 +1,9 @@
 //! Snapshots and what is restored from them: whole or not at all, also if cut, and never what the manifest has not.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -15,8 +16,9 @@ use wincsi_controller::volumes::{
 };
 
 use crate::clones::{
-    CHANGES, cut_each, fill, held, is_same, leaves_a_twentieth, limited, old, put_one, set,
+    CHANGES, cut_each, fill, is_same, leaves_a_twentieth, limited, old, put_one, set,
 };
+use crate::controllers::held;
 use crate::fixture::{
     Controller, at, begin, create, delete, entries, gone, put, start, until_free, volume,
 };
@@ -268,41 +270,27 @@ fn a_damaged_snapshot_is_not_restored() {
 }
 
 /// What a person makes of a snapshot's files, and what its delete then names, if it does not work.
-type Strange = (fn(&Samba), Option<&'static str>);
+type Strange = (fn(&Samba) -> io::Result<()>, Option<&'static str>);
+
+const FOLDER: Option<&str> = Some(r"snapshots\snap-1");
+const FILE: Option<&str> = Some("snap-1.snapshot");
 
 const STRANGE: [Strange; 8] = [
-    (
-        |it| replace(it, |place| fs::create_dir(place).unwrap()),
-        Some(r"snapshots\snap-1"),
-    ),
-    (
-        |it| replace(it, |place| fs::write(place, "x").unwrap()),
-        Some(r"snapshots\snap-1"),
-    ),
-    (
-        |it| replace(it, |place| symlink("../../data", place).unwrap()),
-        Some("link"),
-    ),
-    (
-        |it| fs::remove_file(at(it, RECORD)).unwrap(),
-        Some(r"snapshots\snap-1"),
-    ),
-    (
-        |it| fs::write(at(it, RECORD), "{}").unwrap(),
-        Some("snap-1.snapshot"),
-    ),
-    (
-        |it| fs::write(at(it, RECORD), [b' '; 70_000]).unwrap(),
-        Some("snap-1.snapshot"),
-    ),
-    (|it| fs::write(at(it, MANIFEST), "").unwrap(), None),
-    (|it| fs::remove_dir_all(at(it, PLACE)).unwrap(), None),
+    (|it| fs::create_dir(moved_away(it)), FOLDER),
+    (|it| fs::write(moved_away(it), "x"), FOLDER),
+    (|it| symlink("../../data", moved_away(it)), Some("link")),
+    (|it| fs::remove_file(at(it, RECORD)), FOLDER),
+    (|it| fs::write(at(it, RECORD), "{}"), FILE),
+    (|it| fs::write(at(it, RECORD), [b' '; 70_000]), FILE),
+    (|it| fs::write(at(it, MANIFEST), ""), None),
+    (|it| fs::remove_dir_all(at(it, PLACE)), None),
 ];
 
-fn replace(samba: &Samba, make: impl Fn(&Path)) {
+/// Where the snapshot was.
+fn moved_away(samba: &Samba) -> PathBuf {
     let place = at(samba, PLACE);
     fs::rename(&place, at(samba, "away")).unwrap();
-    make(&place);
+    place
 }
 
 /// Guards: P87
@@ -311,7 +299,7 @@ fn only_a_snapshots_own_folder_goes() {
     for (number, (change, stays)) in STRANGE.into_iter().enumerate() {
         let (samba, controller, wanted) = scene(put_one);
         take(&controller, &wanted).unwrap();
-        change(&samba);
+        change(&samba).unwrap();
         let before = fs::symlink_metadata(at(&samba, PLACE)).is_ok();
         assert!(listed(&controller).is_empty(), "{number}");
         for _ in 0..2 {
@@ -445,11 +433,11 @@ fn nobody_deletes_what_is_copied() {
     let (samba, other, wanted) = scene(put_one);
     let source = volume("pvc-0", "data");
     let copied = at(&samba, ".wincsi/clones/snap-1.snapshot/sub");
-    let (hold, attack) = held(move |_| copied.exists());
+    let (hold, attack) = held(unchanged, move |_| copied.exists());
     let slow = Controller::new(between(samba.port(), attack).0);
     thread::scope(|scope| {
         let running = scope.spawn(|| slow.take(&wanted));
-        hold.reached.recv().unwrap();
+        hold.0.recv().unwrap();
         let aborted = [
             other.delete(&gone(&source)).map(drop),
             other.delete_snapshot(&wanted.snapshot),
@@ -475,11 +463,11 @@ fn nobody_deletes_what_is_copied() {
     let error = other.take(&another).unwrap_err();
     assert_eq!(error.code(), Code::AlreadyExists, "{error}");
     let restored = at(&samba, ".wincsi/clones/pvc-1/sub");
-    let (hold, attack) = held(move |_| restored.exists());
+    let (hold, attack) = held(unchanged, move |_| restored.exists());
     let slow = Controller::new(between(samba.port(), attack).0);
     thread::scope(|scope| {
         let running = scope.spawn(|| restore(&slow, &wanted.snapshot));
-        hold.reached.recv().unwrap();
+        hold.0.recv().unwrap();
         let error = other.delete_snapshot(&wanted.snapshot).unwrap_err();
         assert_eq!(error.code(), Code::Aborted, "{error}");
         let beside = self::restored(&wanted.snapshot, volume("pvc-2", "beside"));
