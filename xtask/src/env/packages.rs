@@ -1,6 +1,6 @@
 //! The one list of what the chores install, but for Go.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -44,6 +44,11 @@ const PACKAGES: &[(Need, &str, &str)] = &[
     (Need::Mkfs, "util-linux", "mkswap"),
     (Need::Mkfs, "xfsprogs", "mkfs.xfs"),
     (Need::Samba, "samba", "smbd"),
+    (
+        Need::Samba,
+        "samba-vfs-modules",
+        "/usr/lib/x86_64-linux-gnu/samba/vfs/streams_xattr.so",
+    ),
     (Need::Samba, "smbclient", "smbclient"),
     (
         Need::Windows,
@@ -78,8 +83,9 @@ fn provide_packages(needs: &[Need]) -> Vec<String> {
         return Vec::new();
     }
     let missing = absent(needs).filter_map(|(_, package, program)| {
+        let found = || is_there(program).then_some(());
         let done = apt_install(&[package]);
-        let done = done.and_then(|()| find_program(program).context("its program is not found"));
+        let done = done.and_then(|()| found().context("its program is not found"));
         let error = done.err()?;
         Some(format!("Debian package {package} ({error:#})"))
     });
@@ -88,7 +94,12 @@ fn provide_packages(needs: &[Need]) -> Vec<String> {
 
 fn absent(needs: &[Need]) -> impl Iterator<Item = &'static (Need, &'static str, &'static str)> {
     let wanted = PACKAGES.iter().filter(|(need, _, _)| needs.contains(need));
-    wanted.filter(|(_, _, program)| find_program(program).is_none())
+    wanted.filter(|(_, _, program)| !is_there(program))
+}
+
+/// A program, or a file by its whole path.
+fn is_there(name: &str) -> bool {
+    find_program(name).is_some() || name.starts_with('/') && Path::new(name).exists()
 }
 
 /// Says what it does before it does it.

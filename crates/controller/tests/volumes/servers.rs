@@ -1,11 +1,12 @@
-//! Snapshots on servers that copy nothing, demand encryption, or have a small disk.
+//! Snapshots on servers that copy nothing, demand encryption, have a small disk, or streams and access lists.
 
 use std::fs;
 
+use rustix::fs::{XattrFlags, setxattr};
 use transport::Code;
 use wincsi_controller::volumes::{Create, Delete, Deleted, Left};
 
-use crate::clones::{fill, is_same, set};
+use crate::clones::{fill, is_same, put_one, set};
 use crate::fixture::{ByHand, Controller, archive, at, create, delete, gone, keep, volume};
 use crate::server::Samba;
 use crate::snapshots::{
@@ -111,4 +112,49 @@ fn a_small_disk_is_filled_once() {
     assert!(has(" 0 blocks available"));
     drop_snapshot(&controller, &wanted.snapshot).unwrap();
     assert!(has("pvc-0.volume") && !has("snap-1") && !has(" 0 blocks available"));
+}
+
+/// What a stream `s` is to Samba's module, and an access list with an entry for user 12345.
+const MORE: [(&str, &[u8]); 2] = [
+    ("user.DosStream.s:$DATA", b"abc\0"),
+    (
+        "system.posix_acl_access",
+        b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x05\0\x39\x30\0\0\x04\0\x05\0\xff\xff\xff\xff\
+          \x10\0\x05\0\xff\xff\xff\xff\x20\0\x05\0\xff\xff\xff\xff",
+    ),
+];
+
+/// The source has both as before.
+#[test]
+fn streams_and_access_lists_are_not_copied() {
+    let samba = Samba::with("vfs objects = streams_xattr");
+    let controller = Controller::new(samba.port());
+    set(&samba, put_one);
+    let paths = ["", "/sub", "/sub/file"];
+    for place in paths.map(|path| at(&samba, &format!("data{path}"))) {
+        for (name, value) in MORE {
+            setxattr(&place, name, value, XattrFlags::empty()).unwrap();
+        }
+    }
+    let shown = |folder: &str| {
+        paths.map(|path| {
+            let path = format!("{folder}{path}");
+            let command = format!("showacls; ls {path}; allinfo {path}; get {path}:s -");
+            let text = samba.client(&command);
+            ["abc", "[:s:$DATA], 3 bytes", "S-1-22-1-12345"].map(|part| text.contains(part))
+        })
+    };
+    assert_eq!(shown("data"), [[true; 3]; 3]);
+    let wanted = take_of("data");
+    take(&controller, &wanted).unwrap();
+    restore(&controller, &wanted.snapshot).unwrap();
+    assert_eq!(shown("data"), [[true; 3]; 3]);
+    for copy in [PLACE, "new"] {
+        assert!(is_same(&at(&samba, "data"), &at(&samba, copy)));
+        assert_eq!(shown(copy), [[false; 3]; 3], "{copy}");
+    }
+    let volume = volume("pvc-0", "data");
+    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+    drop_snapshot(&controller, &wanted.snapshot).unwrap();
+    is_clean(&samba);
 }
