@@ -68,16 +68,18 @@ pub(super) struct Checker {
     hasher: RandomState,
     /// By paths: the last line of a path counts.
     expected: Vec<Expected>,
+    /// Beside it.
+    has_come: Vec<bool>,
     /// How many names are in the path of the copy.
     depth: usize,
 }
 
+/// Hashes with a key of this process: as small as can be, since a restore remembers one for each entry.
 struct Expected {
     path: u64,
+    facts: u32,
     /// The last line of a path has the least.
-    left: usize,
-    facts: u64,
-    has_come: bool,
+    left: u32,
 }
 
 impl Line {
@@ -184,49 +186,68 @@ impl Checker {
         (path, manifest): &(SharePath, Manifest),
         depth: usize,
     ) -> Result<Self, Error> {
-        let mut checker = Self {
-            hasher: RandomState::new(),
-            expected: Vec::new(),
-            depth,
-        };
+        let mut checker = Self::new(depth);
         each_line(share, path, manifest, |line| checker.remember(line))?;
         checker.sort();
         Ok(checker)
     }
 
+    fn new(depth: usize) -> Self {
+        Self {
+            hasher: RandomState::new(),
+            expected: Vec::new(),
+            has_come: Vec::new(),
+            depth,
+        }
+    }
+
     /// Returns whether there is room for the line.
     fn remember(&mut self, line: &Line) -> bool {
+        let before = self.expected.len();
         self.expected.push(Expected {
             path: self.hasher.hash_one(&line.path),
-            left: MOST.saturating_sub(self.expected.len()),
-            facts: self.hasher.hash_one(line.facts()),
-            has_come: false,
+            facts: self.facts(line),
+            left: u32::try_from(MOST.saturating_sub(before)).unwrap_or(u32::MAX),
         });
-        self.expected.len() <= MOST
+        before < MOST
+    }
+
+    fn facts(&self, line: &Line) -> u32 {
+        let hash = self.hasher.hash_one(line.facts());
+        u32::try_from(hash >> 32).unwrap_or_default()
     }
 
     fn sort(&mut self) {
         let expected = &mut self.expected;
         expected.sort_unstable_by_key(|one| (one.path, one.left));
         expected.dedup_by_key(|one| one.path);
+        self.has_come = vec![false; expected.len()];
+    }
+
+    /// Where an entry is.
+    fn at(&self, path: &str) -> Option<usize> {
+        let path = self.hasher.hash_one(path);
+        let at = self.expected.binary_search_by_key(&path, |one| one.path);
+        at.ok()
     }
 
     /// An entry of the copy.
     pub(super) fn expect(&mut self, entry: &CopiedEntry<'_>) -> Result<(), Error> {
         let found = Line::of(entry, self.depth);
-        let path = self.hasher.hash_one(&found.path);
         let refused = |reason: &str| {
             let path = &found.path;
             Err(Error::Blocked(format!("the snapshot's {path:?} {reason}")))
         };
-        let at = self.expected.binary_search_by_key(&path, |one| one.path);
-        let Some(expected) = at.ok().and_then(|at| self.expected.get_mut(at)) else {
+        let facts = self.facts(&found);
+        let at = self.at(&found.path).unwrap_or(usize::MAX);
+        let (Some(expected), Some(has_come)) = (self.expected.get(at), self.has_come.get_mut(at))
+        else {
             return refused("is not in its manifest");
         };
-        if expected.facts != self.hasher.hash_one(found.facts()) {
+        if expected.facts != facts {
             return refused("has another kind, size or time than in its manifest");
         }
-        expected.has_come = true;
+        *has_come = true;
         Ok(())
     }
 
@@ -236,15 +257,13 @@ impl Checker {
         share: &mut (dyn Share + Send),
         (path, manifest): &(SharePath, Manifest),
     ) -> Result<(), Error> {
-        if self.expected.iter().all(|one| one.has_come) {
+        if self.has_come.iter().all(|has_come| *has_come) {
             return Ok(());
         }
         let mut missing = String::new();
         each_line(share, path, manifest, |line| {
-            let hash = self.hasher.hash_one(&line.path);
-            let at = self.expected.binary_search_by_key(&hash, |one| one.path);
-            let expected = at.ok().and_then(|at| self.expected.get(at));
-            if missing.is_empty() && expected.is_some_and(|one| !one.has_come) {
+            let has_come = self.at(&line.path).and_then(|at| self.has_come.get(at));
+            if missing.is_empty() && has_come == Some(&false) {
                 missing.clone_from(&line.path);
             }
             true
@@ -309,14 +328,6 @@ fn each_line(
 mod tests {
     use super::*;
 
-    fn checker() -> Checker {
-        Checker {
-            hasher: RandomState::new(),
-            expected: Vec::new(),
-            depth: 0,
-        }
-    }
-
     fn line(size: u64) -> Line {
         let text = format!(
             r#"{{"path":"a","is_folder":false,"size":{size},"created":0,"accessed":0,"written":0,"attributes":0}}"#
@@ -326,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_restore_remembers_a_million_lines() {
-        let mut checker = checker();
+        let mut checker = Checker::new(0);
         let (line, mut lines) = (line(1), 0);
         while checker.remember(&line) {
             lines += 1;
@@ -336,10 +347,10 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_path_counts() {
-        let mut checker = checker();
+        let mut checker = Checker::new(0);
         assert!([1, 3, 2].iter().all(|size| checker.remember(&line(*size))));
         checker.sort();
-        let facts: Vec<u64> = checker.expected.iter().map(|one| one.facts).collect();
-        assert_eq!(facts, [checker.hasher.hash_one(line(2).facts())]);
+        let facts: Vec<u32> = checker.expected.iter().map(|one| one.facts).collect();
+        assert_eq!(facts, [checker.facts(&line(2))]);
     }
 }
