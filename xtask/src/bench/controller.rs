@@ -26,6 +26,8 @@ const PROGRAM: &str = "controller-bench";
 
 const COPIES: [&str; 3] = ["clone", "snapshot", "restore"];
 const SHARES: [&str; 2] = ["encrypted", "plain"];
+/// How often pairs and bare ones are measured in a round, in turn: each takes a second or three.
+const TURNS: usize = 5;
 /// A pair may take so many times the bare ones, one at a time and 16.
 const PAIRS: [(&str, f64); 2] = [("1", 0.1), ("16", 0.2)];
 const MEMORY_TARGET: f64 = 1.2;
@@ -99,11 +101,13 @@ impl Bench {
     fn round(&self, share: &str) -> Result<String> {
         let mut text = String::new();
         let mut add = |what: &str, number: String| text += &format!("{what} {share} {number}\n");
-        add("bare", self.bare_pairs(share)?.to_string());
         let _controller = self.start(share)?;
-        for (callers, _) in PAIRS {
-            let rate = self.call(share, &["pairs", callers, self.pairs])?;
-            add(&format!("pairs-{callers}"), rate);
+        for _ in 0..TURNS {
+            add("bare", self.bare_pairs(share)?.to_string());
+            for (callers, _) in PAIRS {
+                let rate = self.call(share, &["pairs", callers, self.pairs])?;
+                add(&format!("pairs-{callers}"), rate);
+            }
         }
         let root = self.samba.root();
         let root = root.to_string_lossy();

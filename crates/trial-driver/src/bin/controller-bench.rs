@@ -275,7 +275,7 @@ impl Site {
     fn request(&self, name: &str) -> CreateVolumeRequest {
         let port = format!("port={}", self.port);
         let mount = MountVolume {
-            mount_flags: vec![port.clone()],
+            mount_flags: vec![port],
             ..MountVolume::default()
         };
         let capability = VolumeCapability {
