@@ -322,6 +322,18 @@ impl<'a> Call<'a> {
         self.put(files)
     }
 
+    /// A full share gets room by a delete, which goes on by the record that is there: it has the folder's id too.
+    pub(super) fn unless_full(
+        &mut self,
+        files: &Files,
+        written: Result<(), Error>,
+    ) -> Result<(), Error> {
+        match written {
+            Err(Error::Share(error)) if error.failure == Failure::Full => self.clear(&files.aside),
+            written => written,
+        }
+    }
+
     /// After a failure.
     pub(super) fn discard_aside(&mut self) {
         if let Some((file, ..)) = self.aside.take() {

@@ -9,7 +9,6 @@ use transport::Code;
 
 use super::call::{Call, Files, LIMITS, ROUND};
 use super::clones::remove_half;
-use super::error::unless_full;
 use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
@@ -184,10 +183,9 @@ impl Deleting<'_> {
             && held.origin == Created::Made
         {
             let state = State::Deleting(held.clone());
-            unless_full(call.write_aside(
-                &self.files,
-                &record.clone().without_parameters().with(state),
-            ))?;
+            let record = record.clone().without_parameters().with(state);
+            let written = call.write_aside(&self.files, &record);
+            call.unless_full(&self.files, written)?;
         }
         Ok(())
     }
@@ -276,7 +274,7 @@ impl Deleting<'_> {
         if record.state != state {
             let record = record.without_parameters().with(state);
             match call.write(&self.files, &record) {
-                written if is_ready => unless_full(written)?,
+                written if is_ready => call.unless_full(&self.files, written)?,
                 written => written?,
             }
         }

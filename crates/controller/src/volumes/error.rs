@@ -46,14 +46,6 @@ impl Error {
     }
 }
 
-/// A full share gets room by a delete, which goes on by the record that is there: it has the folder's id too.
-pub(super) fn unless_full(written: Result<(), Error>) -> Result<(), Error> {
-    match written {
-        Err(Error::Share(error)) if error.failure == Failure::Full => Ok(()),
-        written => written,
-    }
-}
-
 impl Error {
     /// Whether a repeated call may go on where this one failed.
     pub(super) fn may_pass(&self) -> bool {

@@ -208,11 +208,8 @@ fn move_away(
 ) -> Result<(), Error> {
     if let State::Ready(held) | State::Cloning(held) = &record.state {
         let state = State::Deleting(held.clone());
-        match call.write(files, &record.with(state)) {
-            // A full share gets room by this delete. The record that stays has the folder's id too.
-            Err(Error::Share(error)) if error.failure == Failure::Full => {}
-            written => written?,
-        }
+        let written = call.write(files, &record.with(state));
+        call.unless_full(files, written)?;
     }
     let deleted = call.deleted.clone();
     call.make_in_records(&[&deleted])?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Asked, Connected, Connector, Deleted, Unrecorded};
+use wincsi_controller::volumes::{Asked, Connected, Connector, Created, Deleted, Unrecorded};
 
 use crate::clones::{limited, put_one, set};
 use crate::fixture::{
@@ -25,6 +25,9 @@ macro_rules! counted {
         })*
     };
 }
+
+const FULL: fn() -> Failure = || Failure::Full;
+const DENIED: fn() -> Failure = || Failure::Denied;
 
 /// Guards claims that are deleted after a final code: nobody would delete what is on the share then.
 #[test]
@@ -131,27 +134,23 @@ fn a_share_that_was_full_is_not_filled_again() {
     free(500);
     set(&samba, put_one);
     let wanted = snapshots::take_of("data");
-    let (mut refused, mut was_refused) = (0, false);
-    each_failure(
-        &samba,
-        || Failure::Full,
-        |number, failing| {
-            let failed = failing.take(&wanted).is_err();
-            let is_in_place = at(&samba, snapshots::PLACE).exists();
-            let controller = failing.with(Port::plain(samba.port()));
-            match snapshots::take(&controller, &wanted) {
-                Err(error) => {
-                    assert_eq!(error.code(), Code::ResourceExhausted, "{number} {error}");
-                    (refused, was_refused) = (refused + 1, true);
-                }
-                // Before the copy nothing is known of the space.
-                Ok(_) => assert!(!failed || !was_refused || is_in_place, "{number}"),
+    let mut refused = 0;
+    each_failure(&samba, FULL, |number, failing| {
+        let failed = failing.take(&wanted).is_err();
+        let is_in_place = at(&samba, snapshots::PLACE).exists();
+        let controller = failing.with(Port::plain(samba.port()));
+        match snapshots::take(&controller, &wanted) {
+            Err(error) => {
+                assert_eq!(error.code(), Code::ResourceExhausted, "{number} {error}");
+                refused += 1;
             }
-            let controller = Controller::new(samba.port());
-            snapshots::drop_snapshot(&controller, &wanted.snapshot).unwrap();
-            !failed
-        },
-    );
+            // Before the copy nothing is known of the space.
+            Ok(_) => assert!(!failed || refused == 0 || is_in_place, "{number}"),
+        }
+        let controller = Controller::new(samba.port());
+        snapshots::drop_snapshot(&controller, &wanted.snapshot).unwrap();
+        !failed
+    });
     assert!(refused > 5, "{refused}");
 }
 
@@ -160,33 +159,56 @@ fn a_share_that_was_full_is_not_filled_again() {
 fn a_list_passes_over_what_may_not_be_read() {
     let (samba, controller, wanted) = snapshots::scene(put_one);
     snapshots::take(&controller, &wanted).unwrap();
+    let asked = Asked {
+        most: 1,
+        ..Asked::default()
+    };
     let mut lists = Vec::new();
-    each_failure(
-        &samba,
-        || Failure::Denied,
-        |_, failing| {
-            let (base, asked) = (
-                &wanted.snapshot.base,
-                Asked {
-                    most: 1,
-                    ..Asked::default()
-                },
-            );
-            let listed = failing.snapshots(base, &asked);
-            lists.push(
-                listed
-                    .map(|(whole, _)| whole.len())
-                    .map_err(|error| error.code()),
-            );
-            true
-        },
-    );
+    each_failure(&samba, DENIED, |_, failing| {
+        let listed = failing.snapshots(&wanted.snapshot.base, &asked);
+        lists.push(match listed {
+            Ok((whole, _)) => Ok(whole.len()),
+            Err(error) => Err(error.code()),
+        });
+        true
+    });
     let (last, others) = lists.split_last().unwrap();
     let (first, others) = others.split_first().unwrap();
     assert_eq!((first, last), (&Err(Code::PermissionDenied), &Ok(1)));
     assert!(
         others.len() > 2 && others.iter().all(|listed| *listed == Ok(0)),
         "{others:?}"
+    );
+}
+
+/// Nothing else makes room there. The delete has none for a record of its own, and is cut at each step.
+#[test]
+fn a_full_share_gets_room_by_a_delete() {
+    let samba = Samba::on_disk(1 << 20);
+    let long = samba.second().join("long");
+    fs::write(&long, vec![1; 2 << 20]).unwrap();
+    let volume = volume("pvc-1", "data");
+    each_failure(
+        &samba,
+        || Failure::Ended,
+        |number, failing| {
+            let controller = Controller::new(samba.port());
+            assert_eq!(create(&controller, &volume).unwrap(), Created::Made);
+            let put = samba.client(&format!("put {} data/file; ls", long.display()));
+            assert!(put.contains(" 0 blocks available"), "{number} {put}");
+            let done = failing.delete(&gone(&volume));
+            if let Err(error) = controller.create(&volume) {
+                let codes = [Code::Aborted, Code::ResourceExhausted];
+                assert!(codes.contains(&error.code()), "{number} {error}");
+            }
+            assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+            let left = samba.client("recurse; ls");
+            assert!(
+                !left.contains("data") && !left.contains("pvc-1"),
+                "{number} {left}"
+            );
+            done.is_ok()
+        },
     );
 }
 
@@ -199,16 +221,12 @@ fn a_failed_create_keeps_what_a_delete_left() {
     let controller = Controller::new(samba.port());
     fs::create_dir(at(&samba, "data")).unwrap();
     create(&controller, &volume).unwrap();
-    each_failure(
-        &samba,
-        || Failure::Denied,
-        |number, failing| {
-            let left = delete(&controller, &deletion).unwrap();
-            assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
-            let _ = failing.create(&volume);
-            true
-        },
-    );
+    each_failure(&samba, DENIED, |number, failing| {
+        let left = delete(&controller, &deletion).unwrap();
+        assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
+        let _ = failing.create(&volume);
+        true
+    });
     assert!(at(&samba, "data").exists());
 }
 
