@@ -197,16 +197,14 @@ fn a_full_share_gets_room_by_a_delete() {
             let put = samba.client(&format!("put {} data/file; ls", long.display()));
             assert!(put.contains(" 0 blocks available"), "{number} {put}");
             let done = failing.delete(&gone(&volume));
-            if let Err(error) = controller.create(&volume) {
-                let codes = [Code::Aborted, Code::ResourceExhausted];
-                assert!(codes.contains(&error.code()), "{number} {error}");
+            let has = |text: &str| samba.client("recurse; ls").contains(text);
+            let is_going = has("pvc-1.volume") && has(r"deleted\pvc-1");
+            match controller.create(&volume).map_err(|error| error.code()) {
+                Ok(Created::Made) => assert!(!is_going, "{number}"),
+                made => assert!(made == Err(Code::Aborted) || !is_going, "{number} {made:?}"),
             }
             assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
-            let left = samba.client("recurse; ls");
-            assert!(
-                !left.contains("data") && !left.contains("pvc-1"),
-                "{number} {left}"
-            );
+            assert!(!has("data") && !has("pvc-1"), "{number}");
             done.is_ok()
         },
     );
