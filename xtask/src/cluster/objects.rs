@@ -100,7 +100,7 @@ pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
         all.extend(manifests::objects(&chart::render(&helm, &values, &[])?)?);
     }
     // This server knows none.
-    all.retain(|one| one.kind() != "PodMonitor");
+    all.retain(|one| !["PodMonitor", "VolumeSnapshotClass"].contains(&one.kind()));
     let (namespaces, objects): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| one.kind() == "Namespace");
     for one in &namespaces {
