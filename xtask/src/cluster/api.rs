@@ -140,7 +140,13 @@ pub(super) fn path(one: &Manifest) -> String {
     };
     let kind = one.kind().to_lowercase();
     let plural = if kind.ends_with('s') { "es" } else { "s" };
-    let of_default = ["daemonset", "persistentvolumeclaim", "pod", "secret"];
+    let of_default = [
+        "daemonset",
+        "persistentvolumeclaim",
+        "pod",
+        "secret",
+        "volumesnapshot",
+    ];
     let of_default = of_default.contains(&&*kind).then_some("default");
     let namespace = one.namespace().or(of_default);
     let namespace = namespace.map_or(String::new(), |name| format!("/namespaces/{name}"));

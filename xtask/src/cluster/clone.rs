@@ -1,6 +1,7 @@
 //! A claim is cloned, while the controller and csi-provisioner are killed.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use super::node::{PROVISIONER, SHARE_CONTROLLER};
 use super::objects::{self, Objects};
 use crate::{process, trial};
 
-const SOURCE: &str = "/api/v1/namespaces/default/persistentvolumeclaims/smb-delete";
+pub(super) const SOURCE: &str = "/api/v1/namespaces/default/persistentvolumeclaims/smb-delete";
 
 /// So many files take the controller seconds.
-const FILES: usize = 2_000;
+pub(super) const FILES: usize = 2_000;
 
 const COMPARING: Duration = Duration::from_secs(60);
 
@@ -31,23 +32,14 @@ impl Life<'_> {
         let objects = Objects::read("clone.yaml")?;
         objects.apply(&self.plane.api)?;
         let clones = share.join(".wincsi/clones");
-        let half = || -> Option<usize> {
-            let clone = trial::names(&clones).ok()?.pop()?;
-            let copied = trial::names(&clones.join(clone).join("many")).ok()?;
-            Some(copied.len()).filter(|copied| *copied > 0)
-        };
-        self.running.wait("a part is copied", || Ok(half()))?;
+        self.wait_for_half()?;
         self.running.kill(SHARE_CONTROLLER)?;
         self.running.kill(PROVISIONER)?;
-        let copied = half().context("it was whole before its controller was killed")?;
+        let copied = half(&share).context("it was whole before its controller was killed")?;
         self.node.start_share_controller(self.running)?;
         self.node.start_sidecar(self.running, PROVISIONER)?;
         let clone = self.wait_for_claims(&objects)?.remove(0);
-        let mut diff = Command::new("diff");
-        diff.arg("--recursive")
-            .arg(share.join(&source))
-            .arg(share.join(&clone));
-        process::capture(&mut diff, COMPARING)?.success("diff")?;
+        expect_same(&share.join(&source), &share.join(&clone))?;
         ensure!(
             trial::names(&many)?.len() == FILES,
             "the source has lost files"
@@ -66,4 +58,29 @@ impl Life<'_> {
         self.done("smb claim cloned", &shown_by);
         Ok(())
     }
+
+    /// Waits until the controller copies, and has copied some of the files.
+    pub(super) fn wait_for_half(&mut self) -> Result<()> {
+        let share = self.node.samba.root();
+        self.running
+            .wait("a part is copied", || Ok(half(&share)))
+            .map(drop)
+    }
+}
+
+/// How many of the files the copy has that is not whole yet.
+pub(super) fn half(share: &Path) -> Option<usize> {
+    let copies = share.join(".wincsi/clones");
+    let mut names = trial::names(&copies).ok()?.into_iter();
+    let copied = |copy: String| trial::names(&copies.join(copy).join("many")).ok();
+    let copied = names.find_map(copied)?.len();
+    (copied > 0).then_some(copied)
+}
+
+/// Fails unless two folders have the same names and bytes.
+pub(super) fn expect_same(one: &Path, other: &Path) -> Result<()> {
+    let mut diff = Command::new("diff");
+    diff.arg("--recursive").arg(one).arg(other);
+    let same = process::capture(&mut diff, COMPARING)?;
+    same.success("diff").map(drop)
 }

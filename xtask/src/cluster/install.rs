@@ -86,6 +86,7 @@ impl<'a> Installation<'a> {
             self.upgrade(&published_at)?;
             self.uninstall(&published_at)?;
             self.install_each(second)?;
+            self.refuse_snapshots()?;
             self.move_controller(second)?;
             let forbidden = self.forbidden()?;
             self.install_all(second, &published_at)?;
@@ -244,6 +245,7 @@ impl<'a> Installation<'a> {
         let (_, place) = self.begin_pod(&objects, &volume)?;
         let is_there = place.ends_with(&format!("/{volume}/{FILE}"));
         ensure!(is_there, "the file lies at {place}");
+        self.use_snapshot()?;
         self.life.grow_claims(&paths[1..2])?;
         self.life
             .wait_for(&objects::volume_path(&volume), |volume| {
@@ -457,13 +459,16 @@ impl<'a> Installation<'a> {
         requests.context("read a request")
     }
 
-    /// How often it has forbidden the controller's account something. When a release goes, its roles go before its pods.
-    pub(super) fn forbidden(&self) -> Result<usize> {
+    /// What it has forbidden to the controller's account, in order. When a release goes, its roles go before its pods.
+    pub(super) fn forbidden(&self) -> Result<Vec<String>> {
         let account = format!("system:serviceaccount:{CONTROLLER}");
         let is_one = |request: &&Value| {
             request["user"]["username"] == *account && request["responseStatus"]["code"] == 403
         };
-        Ok(self.requests()?.iter().filter(is_one).count())
+        let requests = self.requests()?;
+        let resource = |request| text(request, "/objectRef/resource").unwrap_or_default();
+        let forbidden = requests.iter().filter(is_one).map(resource);
+        Ok(forbidden.map(str::to_owned).collect())
     }
 
     /// Who has asked the API server. Of all pods only the controller's may, and only for it kubelet may ask for a token.
@@ -511,13 +516,16 @@ fn all_switches(port: &str) -> Value {
         let name = |part: &str| format!("csi.storage.k8s.io/{of}-secret-{part}");
         [(name("name"), "share"), (name("namespace"), "default")]
     };
-    let users = ["provisioner", "node-stage", "node-publish"];
-    let mut parameters: Value = users.into_iter().flat_map(secret).collect();
+    let secrets = |users: &[&str]| -> Value { users.iter().copied().flat_map(secret).collect() };
+    let mut parameters = secrets(&["provisioner", "node-stage", "node-publish"]);
     parameters["source"] = samba::SOURCE.into();
     json!({
         "smbNode": {"enabled": true},
         "csiProxy": {"enabled": true},
-        "controller": {"enabled": true, "secretNamespaces": ["default"]},
+        "controller": {
+            "enabled": true, "enableSnapshotter": true, "secretNamespaces": ["default"],
+        },
+        "volumeSnapshotClasses": [{"name": "share", "parameters": secrets(&["snapshotter"])}],
         "storageClasses": [{
             "name": "share", "parameters": parameters, "mountOptions": [port],
             "allowVolumeExpansion": true,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::programs::{BUILD, linker_flags};
 use super::wine;
-use crate::env::{self, Go};
+use crate::env::{self, Go, GoModule};
 use crate::host::Host;
 use crate::{cargo, process};
 
@@ -82,7 +82,7 @@ fn write_modfile(copy: &Path) -> Result<PathBuf> {
 }
 
 fn copy_of_kubernetes(go: &Go, edits: &mut dyn Iterator<Item = &Edit>) -> Result<PathBuf> {
-    let module = module_folder(go)?;
+    let module = module_folder(go, env::GO_CLUSTER, KUBERNETES)?;
     let copy = cargo::work_dir("cluster")?.join("kubernetes");
     let _ = fs::remove_dir_all(&copy);
     process::copy_folder(&module, &copy)?;
@@ -101,10 +101,10 @@ fn copy_of_kubernetes(go: &Go, edits: &mut dyn Iterator<Item = &Edit>) -> Result
     Ok(copy)
 }
 
-/// The module's folder in Go's cache; fetches a missing one.
-fn module_folder(go: &Go) -> Result<PathBuf> {
-    let words = ["mod", "download", "-json", KUBERNETES];
-    let mut fetch = go.command(env::GO_CLUSTER, &words);
+/// A module's folder in Go's cache; fetches a missing one.
+pub(super) fn module_folder(go: &Go, versions: GoModule, module: &str) -> Result<PathBuf> {
+    let words = ["mod", "download", "-json", module];
+    let mut fetch = go.command(versions, &words);
     let (done, printed) = process::data(&mut fetch, BUILD)?;
     done.success("go mod download")?;
     let printed: Value = serde_json::from_str(&printed)?;

@@ -81,6 +81,7 @@ impl Life<'_> {
     /// From there to a node and a cluster without the volumes.
     pub(super) fn end(&mut self, pods: &Pods) -> Result<()> {
         self.clone_claim()?;
+        self.snapshot_claims()?;
         self.end_shares(&pods.shares)?;
         self.fail()?;
         self.grow(pods)?;

@@ -77,6 +77,7 @@ fn images(dir: &Path, programs: &Programs, host: Host<'_>) -> Result<Value> {
         let module = match *name {
             "csi-provisioner" => "github.com/kubernetes-csi/external-provisioner/v6",
             "csi-resizer" => "github.com/kubernetes-csi/external-resizer/v2",
+            "csi-snapshotter" => "github.com/kubernetes-csi/external-snapshotter/v8",
             _ => continue,
         };
         let version = env::GO_SIDECARS.version_of(module)?;

@@ -35,6 +35,7 @@ mod restarts;
 mod running;
 mod shares;
 mod smbplugin;
+mod snapshot;
 mod sockets;
 mod wine;
 
@@ -79,6 +80,7 @@ impl Cluster {
         let programs = Programs::build(host, &Go::provide()?)?;
         let (mut running, steps) = (RunningCluster::new()?, Steps(Instant::now()));
         let plane = Plane::start(&mut running, &programs, &steps)?;
+        snapshot::install(&mut running, &programs, &plane, &steps)?;
         objects::check_manifests(&plane.api, &steps)?;
         let node = Node::start(&mut running, &programs, &plane, host, self.broken_publish)?;
         let mut life = Life {

@@ -29,6 +29,7 @@ pub(super) const ROOT: &str = "var/lib/kubelet";
 pub(super) const DRIVER: &str = "driver";
 pub(super) const KUBELET_PROGRAM: &str = "kubelet";
 pub(super) const PROVISIONER: &str = "csi-provisioner";
+pub(super) const SNAPSHOTTER: &str = "csi-snapshotter";
 pub(super) const SHARE_CONTROLLER: &str = trial::SHARE_CONTROLLER;
 
 /// The program whose socket the controllers of Kubernetes have.
@@ -135,7 +136,7 @@ impl<'a> Node<'a> {
         running.wait_for_line(SHARE_CONTROLLER, trial::PLUGIN_SERVES)
     }
 
-    /// Provisioner, attacher and resizer.
+    /// Provisioner, attacher, resizer and snapshotter.
     fn start_sidecars(&self, running: &mut RunningCluster) -> Result<()> {
         let mut names = self.programs.sidecars.iter().map(|(name, _)| *name);
         names.try_for_each(|name| self.start_sidecar(running, name))
@@ -152,9 +153,12 @@ impl<'a> Node<'a> {
         let mut sidecar = Command::new(program);
         sidecar.arg(format!("--csi-address={}", socket.display()));
         sidecar.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
-        if name == PROVISIONER {
-            sidecar.args(["--extra-create-metadata", "--timeout=120s"]);
-        }
+        match name {
+            PROVISIONER => sidecar.args(["--extra-create-metadata", "--timeout=120s"]),
+            // In the chart it is a minute.
+            SNAPSHOTTER => sidecar.args(["--timeout=120s", "--resync-period=5s"]),
+            _ => &mut sidecar,
+        };
         Ok(sidecar)
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::kubelet;
+use super::kubelet::{self, module_folder};
 use crate::cargo::{self, Build};
 use crate::env::{self, Go, GoModule};
 use crate::host::Host;
@@ -14,13 +14,26 @@ use crate::{process, trial};
 /// A first build takes some thirteen processor minutes, and six more for Windows; the results stay in Go's cache.
 pub(super) const BUILD: Duration = Duration::from_secs(60 * 60);
 
+const SIDECARS: [&str; 4] = [
+    "csi-provisioner",
+    "csi-attacher",
+    "csi-resizer",
+    "csi-snapshotter",
+];
+
+/// The module of snapshots' objects.
+const SNAPSHOT_API: &str = "github.com/kubernetes-csi/external-snapshotter/client/v8";
+
 pub(super) struct Programs {
     pub(super) etcd: PathBuf,
     pub(super) apiserver: PathBuf,
     pub(super) controller_manager: PathBuf,
     pub(super) scheduler: PathBuf,
     /// The controllers beside a CSI driver, with their names.
-    pub(super) sidecars: [(&'static str, PathBuf); 3],
+    pub(super) sidecars: [(&'static str, PathBuf); 4],
+    pub(super) snapshot_controller: PathBuf,
+    /// The folder of the CRDs of snapshots.
+    pub(super) snapshot_crds: PathBuf,
     /// Csi-driver-smb's controller, to move from.
     pub(super) smbplugin: PathBuf,
     /// Kubelet's code without containers.
@@ -50,7 +63,7 @@ impl Programs {
         builds.next("Kubernetes' API server, controllers and scheduler", || {
             of_go(env::GO_CLUSTER, &["tool"])
         })?;
-        builds.next("the controllers beside a driver", || {
+        builds.next("the controllers beside a driver, and of snapshots", || {
             of_go(env::GO_SIDECARS, &["tool"])
         })?;
         builds.next("csi-driver-smb's controller", || {
@@ -71,8 +84,9 @@ impl Programs {
             apiserver,
             controller_manager,
             scheduler,
-            sidecars: ["csi-provisioner", "csi-attacher", "csi-resizer"]
-                .map(|name| (name, dir.join(name))),
+            sidecars: SIDECARS.map(|name| (name, dir.join(name))),
+            snapshot_controller: dir.join("snapshot-controller"),
+            snapshot_crds: module_folder(go, env::GO_SIDECARS, SNAPSHOT_API)?.join("config/crd"),
             smbplugin: dir.join("smbplugin"),
             kubelet,
             plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host.target())?,

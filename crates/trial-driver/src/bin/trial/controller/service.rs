@@ -11,7 +11,8 @@ use wincsi::sim::{
 };
 use wire::csi::v1::controller::{
     ControllerExpandVolume, ControllerGetCapabilities, ControllerPublishVolume,
-    ControllerUnpublishVolume, CreateVolume, DeleteVolume, ValidateVolumeCapabilities,
+    ControllerUnpublishVolume, CreateSnapshot, CreateVolume, DeleteSnapshot, DeleteVolume,
+    ListSnapshots, ValidateVolumeCapabilities,
 };
 use wire::csi::v1::controller_service_capability::rpc::Type as Operation;
 use wire::csi::v1::controller_service_capability::{self as capability, Rpc};
@@ -33,12 +34,17 @@ use super::volume::{PAGE83, VolumeName, check_given, named, not_found};
 /// A volume's default size, in bytes.
 const USUAL: u64 = 1 << 30;
 
-/// The last one is for shares alone.
-const OPERATIONS: [Operation; 4] = [
+const OPERATIONS: [Operation; 3] = [
     Operation::CreateDeleteVolume,
     Operation::PublishUnpublishVolume,
     Operation::ExpandVolume,
+];
+
+/// For shares alone.
+const OF_SHARES: [Operation; 3] = [
     Operation::CloneVolume,
+    Operation::CreateDeleteSnapshot,
+    Operation::ListSnapshots,
 ];
 
 /// The storage of one simulated node.
@@ -90,6 +96,14 @@ impl Controller {
             |it| is_share(&it.volume_id),
             Self::expand,
         );
+        self.on_share::<CreateSnapshot>(router);
+        self.on_share::<DeleteSnapshot>(router);
+        self.on_share::<ListSnapshots>(router);
+    }
+
+    fn on_share<R: wire::Rpc>(&self, router: &mut Router) {
+        let to = self.shares.clone();
+        router.on::<R>(move |request| shares::hand_on::<R>(to.as_ref(), &request));
     }
 
     /// An RPC of a volume that may be a share.
@@ -327,11 +341,11 @@ fn capabilities(has_shares: bool) -> ControllerGetCapabilitiesResponse {
             r#type: operation.into(),
         })),
     };
-    let is_offered = |it: &Operation| has_shares || *it != Operation::CloneVolume;
+    let of_shares = OF_SHARES.into_iter().filter(|_| has_shares);
     ControllerGetCapabilitiesResponse {
         capabilities: OPERATIONS
             .into_iter()
-            .filter(is_offered)
+            .chain(of_shares)
             .map(capability)
             .collect(),
     }
