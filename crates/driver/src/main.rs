@@ -3,10 +3,12 @@
 use std::env;
 use std::error::Error;
 use std::fmt::{Debug, Display};
+use std::io::{self, BufWriter, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use program::run::{self, Program, Settings, Under};
+use wincsi_driver::doctor::bundle::{self, Naming};
 use wincsi_driver::doctor::command::Command;
 use wincsi_driver::flags::{self, Config, FlagError, Invocation};
 use wincsi_driver::lifecycle;
@@ -19,6 +21,10 @@ usage: wincsi node [flags]             serve as the CSI node plugin
        wincsi doctor [-json] [flags]   say what the node has; it changes nothing
        wincsi doctor [-json] [-port=N] //SERVER/SHARE [flags]
                                        say whether the server answers, and how; it logs on nowhere
+       wincsi doctor [-json] -from FILE
+                                       say what the node had of which FILE is the bundle
+       wincsi collect [-anonymous] [flags] > FILE
+                                       write a bundle (tar) for who helps: findings, and what they are from
 wincsi node -help has the flags, which all take
 ";
 
@@ -52,6 +58,17 @@ fn obey(arguments: &[String]) -> ExitCode {
                 println!("{report}");
                 code.into()
             })
+        }
+        ["collect", ..] => {
+            let (ours, flags): (Vec<_>, Vec<_>) = arguments[1..]
+                .iter()
+                .cloned()
+                .partition(|word| ["-anonymous", "--anonymous"].contains(&word.as_str()));
+            let naming = match ours.is_empty() {
+                true => Naming::Own,
+                false => Naming::Anonymous,
+            };
+            with_config(&flags, |config| collect(config, naming))
         }
         ["-version" | "--version" | "version", ..] => {
             println!("{}", Driver::VERSION);
@@ -94,6 +111,21 @@ fn drain(config: &Config) -> ExitCode {
 
 fn deregister(config: &Config) -> ExitCode {
     ended(lifecycle::deregister(config), |_| ExitCode::SUCCESS)
+}
+
+fn collect(config: &Config, naming: Naming) -> ExitCode {
+    let to = io::stdout().lock();
+    if to.is_terminal() {
+        eprint!("a bundle is no text: redirect it to a file\n{USAGE}");
+        return run::USAGE.into();
+    }
+    match bundle::collect(config, naming, BufWriter::new(to)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: the bundle is not written: {error}", Driver::NAME);
+            FAILED.into()
+        }
+    }
 }
 
 fn ended<T: Display>(outcome: Result<T, impl Error>, code: fn(&T) -> ExitCode) -> ExitCode {

@@ -137,7 +137,8 @@ const LEFT_TO_A_CLOCK: [&str; 4] = [
 ];
 
 /// Volumes that the driver attaches itself: csi-proxy ends no single session, and the test's own source is in this process.
-const OF_ANOTHER_KIND: [&str; 7] = [
+const OF_ANOTHER_KIND: [&str; 8] = [
+    "collect",
     "doctor",
     "iscsi",
     "iscsi_logins",

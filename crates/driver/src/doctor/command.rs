@@ -1,7 +1,9 @@
 //! `wincsi doctor`: asks the running driver, or looks itself.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
@@ -13,6 +15,7 @@ use wire::lifecycle::v1::ExamineRequest;
 use wire::lifecycle::v1::lifecycle::Examine;
 
 use super::aside::Aside;
+use super::bundle;
 use super::report::{Report, Way};
 use super::server::{self, Rules, Source};
 use super::subject::{ALL, Driver, Site, Subject};
@@ -20,6 +23,9 @@ use crate::flags::{Config, Host as Mode};
 use crate::host::{self, Placement};
 use crate::kinds::{self, Row};
 use crate::lifecycle;
+
+/// There is no report.
+const NOT_LOOKED: u8 = 4;
 
 /// How much longer than its look the driver's answer may take.
 const MORE: Duration = Duration::from_secs(10);
@@ -33,6 +39,8 @@ pub struct Command {
     pub source: Option<String>,
     /// The port of its server (the mount option `port=N`).
     pub port: Option<u16>,
+    /// The bundle whose findings are printed, in place of the node's.
+    pub from: Option<PathBuf>,
     /// The other words, which are flags of `wincsi node`.
     pub flags: Vec<String>,
 }
@@ -40,17 +48,26 @@ pub struct Command {
 impl Command {
     pub fn of(words: &[String]) -> Self {
         let mut command = Self::default();
-        for word in words {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
             match word.as_str() {
                 "-json" | "--json" => command.json = true,
+                "-from" | "--from" if words.len() > 0 => {
+                    command.from = words.next().map(PathBuf::from);
+                }
                 source if command.source.is_none() && is_source(source) => {
                     command.source = Some(word.clone());
                 }
-                _ => match port(word) {
-                    Some(port) => command.port = Some(port),
-                    None => command.flags.push(word.clone()),
+                _ => match (port(word), value_of("from", word)) {
+                    (Some(port), _) => command.port = Some(port),
+                    (_, Some(file)) => command.from = Some(file.into()),
+                    _ => command.flags.push(word.clone()),
                 },
             }
+        }
+        // Of a bundle nothing else is asked.
+        if command.from.is_some() {
+            command.flags.extend(command.source.take());
         }
         // Without a source it is a flag that the driver does not know, and so is a second source.
         if command.source.is_none() {
@@ -64,6 +81,12 @@ impl Command {
 
     /// Looks, and returns what to print and the exit code.
     pub fn run(&self, config: &Config) -> (String, u8) {
+        if let Some(file) = &self.from {
+            return match bundle::read(file) {
+                Ok(report) => self.printed(&report),
+                Err(error) => (format!("wincsi: {}: {error}", file.display()), NOT_LOOKED),
+            };
+        }
         if let Some(source) = &self.source {
             return match Source::parse(source) {
                 Ok(source) => {
@@ -77,7 +100,10 @@ impl Command {
                 Err(error) => (format!("wincsi: {error}"), program::run::USAGE),
             };
         }
-        let report = examine(config);
+        self.printed(&examine(config))
+    }
+
+    fn printed(&self, report: &Report) -> (String, u8) {
         let text = match self.json {
             true => report.to_json(),
             false => report.to_string(),
@@ -92,25 +118,56 @@ fn is_source(word: &str) -> bool {
 
 /// The port of a word, unless it is no number of one: then the flags refuse it.
 fn port(word: &str) -> Option<u16> {
-    let text = word.strip_prefix("--port=").or(word.strip_prefix("-port="));
-    text?.parse().ok().filter(|port| *port > 0)
+    value_of("port", word)?
+        .parse()
+        .ok()
+        .filter(|port| *port > 0)
+}
+
+/// Of `-flag=value` or `--flag=value`.
+fn value_of<'a>(flag: &str, word: &'a str) -> Option<&'a str> {
+    let name = word.strip_prefix('-')?;
+    let name = name.strip_prefix('-').unwrap_or(name);
+    name.strip_prefix(flag)?.strip_prefix('=')
 }
 
 /// The running driver's report, or one's own if none answers.
 pub fn examine(config: &Config) -> Report {
+    match ask(config, ExamineRequest::default()) {
+        Ok((report, _)) => report,
+        Err(driver) => with_subject(config, driver, look),
+    }
+}
+
+/// As [`examine`], with a node to ask for more, and the driver's metrics or why there are none.
+pub(super) fn with_answer<T>(
+    config: &Config,
+    then: impl FnOnce(&Subject<'_>, &Report, Result<String, String>) -> T,
+) -> T {
+    match ask(config, ExamineRequest { with_metrics: true }) {
+        Ok((report, metrics)) => with_subject(config, Driver::Own(None), |subject| {
+            let older = || String::from("the running driver has none, or is older");
+            let metrics = Some(metrics).filter(|page| !page.is_empty());
+            then(subject, &report, metrics.ok_or_else(older))
+        }),
+        Err(driver) => with_subject(config, driver, |subject| {
+            let report = look(subject);
+            then(subject, &report, Err(String::from("no driver answered")))
+        }),
+    }
+}
+
+/// The running driver's report and metrics.
+fn ask(config: &Config, request: ExamineRequest) -> Result<(Report, String), Driver> {
     let endpoint = config.csi_endpoint();
     // As for a drain.
     let owner = Owner::AdministratorsOrOwnUser;
-    let answer = lifecycle::call::<Examine>(&endpoint, owner, &ExamineRequest {}, ALL + MORE);
-    let driver = match answer {
-        Ok(Ok(answer)) => match Report::read(&answer.report) {
-            Ok(report) => return report,
-            Err(error) => Driver::Unknown(format!("{endpoint}: {error}")),
-        },
-        Ok(Err(error)) => Driver::Unknown(format!("{endpoint}: {error}")),
-        Err(error) => unanswered(&error),
-    };
-    look(config, driver)
+    let answer = lifecycle::call::<Examine>(&endpoint, owner, &request, ALL + MORE);
+    let malformed = |error: &dyn Display| Driver::Unknown(format!("{endpoint}: {error}"));
+    let answer = answer.map_err(|error| unanswered(&error))?;
+    let answer = answer.map_err(|error| malformed(&error))?;
+    let report = Report::read(&answer.report).map_err(|error| malformed(&error))?;
+    Ok((report, answer.metrics))
 }
 
 /// The driver that a call failed to reach: it is away only if the system says that nobody serves the socket.
@@ -135,8 +192,7 @@ fn is_missing(endpoint: &Endpoint) -> bool {
     found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// The command looks itself.
-fn look(config: &Config, driver: Driver) -> Report {
+fn with_subject<T>(config: &Config, driver: Driver, then: impl FnOnce(&Subject<'_>) -> T) -> T {
     let node = node(config);
     let site = Site {
         kubelet: config.kubelet_folder(),
@@ -145,9 +201,13 @@ fn look(config: &Config, driver: Driver) -> Report {
         forms: Row::forms(&kinds::table(config.kinds.clone())),
         aside: Aside::default(),
     };
-    let subject = Subject::new(node.as_deref().map_err(Clone::clone), driver, &site);
-    let looked = subject.look();
-    subject.report(Way::Command, looked, &BTreeSet::new())
+    let node = node.as_deref().map_err(Clone::clone);
+    then(&Subject::new(node, driver, &site))
+}
+
+/// The command looks itself.
+fn look(subject: &Subject<'_>) -> Report {
+    subject.report(Way::Command, subject.look(), &BTreeSet::new())
 }
 
 /// The node, as long as nothing has to be made for it.
@@ -178,6 +238,7 @@ mod tests {
             json: true,
             source: Some(words[1].clone()),
             port: Some(4450),
+            from: None,
             flags: vec![words[2].clone()],
         };
         assert_eq!(Command::of(&words), expected);
@@ -187,6 +248,11 @@ mod tests {
             (["//a/b", "-port=65536"], None, 1),
             (["//a/b", "//c/d"], None, 1),
             (["-json", "-port=1"], None, 1),
+            (["-from", "f"], None, 0),
+            (["-from=f", "-json"], None, 0),
+            (["-from=f", "//a/b"], None, 1),
+            (["--from=f", "-port=1"], None, 1),
+            (["-json", "-from"], None, 1),
         ] {
             let command = Command::of(&words.map(str::to_owned));
             assert_eq!(

@@ -9,6 +9,7 @@
 //! | the command ([`command`]) | no driver answers | calls that run, and registration |
 
 mod aside;
+pub mod bundle;
 mod checks;
 pub mod command;
 mod notes;

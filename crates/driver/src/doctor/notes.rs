@@ -16,6 +16,7 @@ const MOST_NAMED: usize = 8;
 /// A part of the node that answers for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Provider {
+    Disks,
     Files,
     Initiator,
     OwnDisk,
@@ -29,6 +30,7 @@ pub(super) enum Provider {
 impl Provider {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Disks => "Windows's storage provider",
             Self::Files => "the filesystem of the node's disk",
             Self::Initiator => "Windows's iSCSI provider",
             Self::OwnDisk => "the disk of the driver's folders",
@@ -216,15 +218,18 @@ impl Found {
 impl Doubt {
     fn of(self, check: &Check) -> Unseen {
         let is_lasting = matches!(self, Self::Lacking(_));
-        let reason = match self {
+        Unseen {
+            check: check.id.to_owned(),
+            reason: self.reason(),
+            is_lasting,
+        }
+    }
+
+    pub(super) fn reason(self) -> String {
+        match self {
             Self::Lacking(reason) | Self::Failed(reason) | Self::Unasked(reason) => reason,
             Self::Hangs(provider) => format!("{} does not answer in time", provider.name()),
             Self::NoTime => String::from("no time was left"),
-        };
-        Unseen {
-            check: check.id.to_owned(),
-            reason,
-            is_lasting,
         }
     }
 }

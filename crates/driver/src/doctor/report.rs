@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use program::escape::one_line;
 use program::hidden;
 use serde::{Deserialize, Serialize};
 
@@ -93,12 +94,24 @@ impl Report {
         serde_json::from_str(text).map(Self::shown)
     }
 
-    /// Without the names that no text shows.
+    /// Without the names that no text shows, and without what would lead a terminal: the report may be anyone's.
     fn shown(mut self) -> Self {
         let findings = self.findings.iter_mut();
-        let findings = findings.flat_map(|one| [&mut one.object, &mut one.text]);
-        for text in findings.chain(self.unseen.iter_mut().map(|one| &mut one.reason)) {
-            *text = hidden::shown(text);
+        let findings = findings.flat_map(|one| {
+            let Finding {
+                check,
+                object,
+                text,
+                advice,
+                page,
+                ..
+            } = one;
+            [check, object, text, advice, page]
+        });
+        let unseen = self.unseen.iter_mut();
+        let unseen = unseen.flat_map(|one| [&mut one.check, &mut one.reason]);
+        for text in findings.chain(unseen) {
+            *text = one_line(&hidden::shown(text));
         }
         self
     }

@@ -1,10 +1,10 @@
 //! The running driver looks at its own node.
 
-use std::mem;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, OnceLock, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{io, mem};
 
 use program::metrics::{Exposition, Kind};
 use transport::{Code, Endpoint, Status};
@@ -12,9 +12,11 @@ use wire::lifecycle::v1::ExamineResponse;
 use wire::lifecycle::v1::lifecycle::Examine;
 
 use super::aside::Aside;
+use super::bundle;
 use super::report::{Report, Way};
 use super::subject::{Driver, Site, Subject};
 use super::table::CHECKS;
+use crate::flags::Config;
 use crate::kubelet::Router;
 use crate::life::Volumes;
 use crate::unpoisoned::Unpoisoned;
@@ -31,11 +33,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whether kubelet has registered the driver, or why not; `None` leaves that to a sidecar.
 type Registered = dyn Fn() -> Option<Result<(), String>> + Send + Sync;
 
+/// The page of metrics; none once it is gone.
+type Metrics = dyn Fn() -> Option<String> + Send + Sync;
+
+type Bundles = [io::Result<Vec<u8>>; 2];
+
 /// Looks at the node of the driver that runs.
 pub struct Doctor {
     volumes: Arc<Volumes>,
     site: Site,
     registered: OnceLock<Box<Registered>>,
+    metrics: OnceLock<Box<Metrics>>,
     last: Unpoisoned<Option<Report>>,
     /// Whether one looks: one does at a time.
     is_looking: Unpoisoned<bool>,
@@ -57,6 +65,7 @@ impl Doctor {
             volumes: Arc::clone(volumes),
             site,
             registered: OnceLock::new(),
+            metrics: OnceLock::new(),
             last: Unpoisoned::default(),
             is_looking: Unpoisoned::default(),
             ended: Condvar::new(),
@@ -66,11 +75,13 @@ impl Doctor {
     /// Answers the command's RPC.
     pub fn serve(self: &Arc<Self>, router: &mut Router) {
         let doctor = Arc::clone(self);
-        router.on::<Examine>(move |_| {
+        router.on::<Examine>(move |request| {
             let report = doctor.examine(PATIENCE);
             let busy = || Status::new(Code::Unavailable, "another look has not ended");
             let report = report.ok_or_else(busy)?.to_json();
-            Ok(ExamineResponse { report })
+            let page = doctor.metrics.get().filter(|_| request.with_metrics);
+            let metrics = page.and_then(|page| page()).unwrap_or_default();
+            Ok(ExamineResponse { report, metrics })
         });
     }
 
@@ -82,8 +93,30 @@ impl Doctor {
         let _ = self.registered.set(Box::new(registered));
     }
 
+    /// Whom to ask for the page of metrics, as long as it is there.
+    pub(crate) fn learn_metrics(&self, page: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        let _ = self.metrics.set(Box::new(page));
+    }
+
     /// Looks now, and waits so long for another look to end, or returns none. No call for a volume waits.
     pub fn examine(&self, patience: Duration) -> Option<Report> {
+        self.examined(patience, |_, _| ())
+            .map(|(report, ())| report)
+    }
+
+    /// A look, and its bundle with names and without: for tests, as `wincsi collect` is another process.
+    #[doc(hidden)]
+    pub fn bundles(&self, metrics: &str, config: &Config) -> Option<(Report, Bundles)> {
+        self.examined(Duration::ZERO, |subject, report| {
+            bundle::both(subject, report, metrics, config)
+        })
+    }
+
+    fn examined<T>(
+        &self,
+        patience: Duration,
+        then: impl FnOnce(&Subject<'_>, &Report) -> T,
+    ) -> Option<(Report, T)> {
         let _turn = self.take_turn(patience)?;
         let ctx = self.volumes.context();
         let ((subject, looked), called) = ctx.running.observed(|| {
@@ -95,7 +128,8 @@ impl Doctor {
         });
         let report = subject.report(Way::Driver, looked, &called);
         *self.last.lock() = Some(report.clone());
-        Some(report)
+        let then = then(&subject, &report);
+        Some((report, then))
     }
 
     fn take_turn(&self, patience: Duration) -> Option<Turn<'_>> {

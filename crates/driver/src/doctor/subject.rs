@@ -171,7 +171,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Windows has a key of the registry made for it, which a driver that staged a volume has made.
-    fn boot(&self) -> Result<String, Doubt> {
+    pub(super) fn boot(&self) -> Result<String, Doubt> {
         let ask = || {
             let boot = self.ask(Provider::System, |node, until| node.system().boot_id(until));
             boot.map(|boot| boot.0)
@@ -295,7 +295,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn ask_aside<T: Send + 'static>(
+    pub(super) fn ask_aside<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Doubt> {

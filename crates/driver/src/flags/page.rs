@@ -39,7 +39,8 @@ const PREFACE: &str = "\
 
 <!-- Written by `cargo xtask docs` from the tables in crates/driver/src/flags. -->
 
-Flags of `wincsi node`, `wincsi node drain`, `wincsi node deregister` and `wincsi doctor`, which take the same.
+Flags of `wincsi node`, `wincsi node drain`, `wincsi node deregister`, `wincsi doctor` and
+`wincsi collect`, which take the same.
 
 Each flag also comes from a variable: `-max-volumes` is `WINCSI_MAX_VOLUMES`. The command line overrides it. In a
 HostProcess container use the variables: the runtime starts the program through `cmd /c`, as SYSTEM, which would read an

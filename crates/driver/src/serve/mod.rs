@@ -58,6 +58,7 @@ pub struct RunningServer {
     health: Option<HttpServer>,
     keeper: Option<Keeper>,
     _looks: Periodic,
+    _site: Arc<Pages>,
 }
 
 /// Starts serving: CSI answers when this returns, and kubelet finds the registration.
@@ -95,7 +96,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let registrar = keeper.as_ref().map(|keeper| Arc::clone(&keeper.registrar));
     teach(&doctor, registrar.clone());
     let looks = Periodic::of(&doctor);
-    let site = Pages {
+    let site = Arc::new(Pages {
         calls,
         admission,
         doctor,
@@ -104,7 +105,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         reconciled: Reconciled::in_background(&volumes),
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
-    };
+    });
     let (pages, health) = site.serve(config);
     Ok(RunningServer {
         server: Some(server),
@@ -112,6 +113,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         health,
         keeper,
         _looks: looks,
+        _site: site,
     })
 }
 

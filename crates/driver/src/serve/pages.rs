@@ -43,15 +43,20 @@ impl Site for Pages {
 }
 
 impl Pages {
-    /// At each address that the command line has.
-    pub(super) fn serve(self, config: &Config) -> (Option<HttpServer>, Option<HttpServer>) {
-        let site = Arc::new(self);
-        let served = |at| HttpServer::start(at, Arc::clone(&site) as _, ALL);
+    /// At each address that the command line has, and to the doctor.
+    pub(super) fn serve(
+        self: &Arc<Self>,
+        config: &Config,
+    ) -> (Option<HttpServer>, Option<HttpServer>) {
+        let site = Arc::downgrade(self);
+        self.doctor
+            .learn_metrics(move || Some(site.upgrade()?.metrics().body));
+        let served = |at| HttpServer::start(at, Arc::clone(self) as _, ALL);
         let [metrics, health] = [&config.metrics_address, &config.health_address];
         (metrics.as_ref().map(served), health.as_ref().map(served))
     }
 
-    fn metrics(&self) -> Page {
+    pub(super) fn metrics(&self) -> Page {
         let mut page = Exposition::default();
         self.calls.render(&mut page);
         metrics::render_usage(&mut page, self.usage());

@@ -27,11 +27,17 @@ use crate::support::requests::{map, request_at};
 const SECOND: &str = "10.0.0.8";
 const SHARE: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\3\globalmount";
 
+/// Names that are in nothing else by accident.
+pub(crate) const SERVER: &str = "canary-files";
+pub(crate) const USER: &str = r"CANARY-FILES\canary-user";
+pub(crate) const PASSWORD: &str = "correct horse canary";
+pub(crate) const VOLUMES: [&str; 2] = ["canary-lun", "canary-share"];
+
 /// More than a question may take.
 const ANSWER: Duration = Duration::from_secs(6);
 
-struct Patient {
-    fixture: Fixture,
+pub(crate) struct Patient {
+    pub(crate) fixture: Fixture,
     target: TargetSpec,
     registry: TempDir,
     is_registered: Arc<AtomicBool>,
@@ -39,13 +45,13 @@ struct Patient {
 
 impl Patient {
     /// A node with a share, and a LUN to which two portals lead.
-    fn healthy() -> Self {
+    pub(crate) fn healthy() -> Self {
         let fixture = Fixture::new();
         let mut target = None;
         let keep = |server: &mut ServerSpec| target = server.target.first().cloned();
         fixture.array().change_server("array", keep).unwrap();
-        let server = smb::ServerSpec::sharing("data", r"FILES\pods", "correct horse");
-        fixture.servers().add_server("files", &server).unwrap();
+        let server = smb::ServerSpec::sharing("canary-data", USER, PASSWORD);
+        fixture.servers().add_server(SERVER, &server).unwrap();
         let patient = Self {
             fixture,
             target: target.unwrap(),
@@ -68,11 +74,12 @@ impl Patient {
             ("iqn", IQN),
             ("lun", "0"),
         ]);
-        let share = map(&[("source", "//files/data")]);
-        let user = map(&[("username", r"FILES\pods"), ("password", "correct horse")]);
-        for (handle, staging, context, secrets) in
-            [("v", STAGING, lun, map(&[])), ("pv", SHARE, share, user)]
-        {
+        let share = map(&[("source", "//canary-files/canary-data")]);
+        let user = map(&[("username", USER), ("password", PASSWORD)]);
+        for (handle, staging, context, secrets) in [
+            (VOLUMES[0], STAGING, lun, map(&[])),
+            (VOLUMES[1], SHARE, share, user),
+        ] {
             let staged = request_at(handle, [staging, TARGET], &context, &secrets, |request| {
                 self.fixture.call().stage(request)
             });
@@ -85,7 +92,7 @@ impl Patient {
     }
 
     fn strange_record(&self) -> std::path::PathBuf {
-        self.fixture.records_folder().join("strange.json")
+        self.fixture.records_folder().join("canary-record.json")
     }
 
     fn set_portals(&self, portals: &[&str]) {
@@ -95,7 +102,7 @@ impl Patient {
     }
 
     fn set_server(&self, health: smb::ServerHealth) {
-        self.fixture.set_server("files", health);
+        self.fixture.set_server(SERVER, health);
     }
 
     fn set_registered(&self, is_registered: bool) {
@@ -108,6 +115,10 @@ impl Patient {
     }
 
     fn examine(&self) -> Report {
+        self.doctor().examine(Duration::ZERO).unwrap()
+    }
+
+    pub(crate) fn doctor(&self) -> Arc<Doctor> {
         let registry = Endpoint::socket(self.registry().join("i-reg.sock"));
         let doctor = Doctor::new(self.fixture.volumes(), Some(registry));
         let is_registered = Arc::clone(&self.is_registered);
@@ -115,7 +126,7 @@ impl Patient {
             let is_registered = is_registered.load(Ordering::SeqCst);
             Some(is_registered.then_some(()).ok_or_else(String::new))
         });
-        doctor.examine(Duration::ZERO).unwrap()
+        doctor
     }
 
     fn found(&self) -> Vec<String> {
@@ -123,25 +134,34 @@ impl Patient {
         findings.map(|one| one.check).collect()
     }
 
-    /// As [`Self::found`]. Time passes while a part of Windows hangs.
+    /// As [`Self::found`], in time.
     fn found_with(&self, sick: &[&Sickness]) -> BTreeSet<String> {
+        let found = self.in_time(sick, Self::found);
+        found.into_iter().collect()
+    }
+
+    /// A look. Time passes while a part of Windows hangs.
+    pub(crate) fn in_time<T: Send>(
+        &self,
+        sick: &[&Sickness],
+        look: impl FnOnce(&Self) -> T + Send,
+    ) -> T {
         let hangs = sick.iter().any(|one| one.check == "node-hangs");
-        let found = thread::scope(|scope| {
-            let found = scope.spawn(|| self.found());
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| look(self));
             if hangs {
                 self.fixture.wait_for_hang(1);
                 self.fixture.let_pass(ANSWER);
             }
-            found.join().unwrap()
-        });
-        found.into_iter().collect()
+            looks.join().unwrap()
+        })
     }
 }
 
 /// What a check finds, how it comes about, and how it is mended.
-struct Sickness {
-    check: &'static str,
-    comes: fn(&Patient),
+pub(crate) struct Sickness {
+    pub(crate) check: &'static str,
+    pub(crate) comes: fn(&Patient),
     goes: fn(&Patient),
     is_late: bool,
 }
@@ -171,7 +191,9 @@ fn stop_initiator(patient: &Patient) {
 }
 
 fn unmap(patient: &Patient) {
-    let remote = RemotePath::parse(r"\\files\data").unwrap().folder_itself();
+    let remote = RemotePath::parse(r"\\canary-files\canary-data")
+        .unwrap()
+        .folder_itself();
     let (smb, soon) = (NodeApi::smb(&patient.fixture.hand), patient.fixture.soon());
     smb.unmap(&remote, soon).unwrap();
 }
@@ -180,7 +202,7 @@ fn no_names(patient: &Patient) {
     let no_such_host = Win32(11001);
     patient
         .fixture
-        .fail_on("connect", "files:445", no_such_host);
+        .fail_on("connect", "canary-files:445", no_such_host);
 }
 
 fn fail(patient: &Patient) {
@@ -238,7 +260,7 @@ fn heal(patient: &Patient) {
 }
 
 /// In this order they come together, and in the other one they go: a volume is staged again last.
-fn sicknesses() -> [Sickness; 13] {
+pub(crate) fn sicknesses() -> [Sickness; 13] {
     [
         sickness("iscsi-stopped", stop_initiator, start_and_stage),
         sickness("share-not-mapped", unmap, Patient::stage),

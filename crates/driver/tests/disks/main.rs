@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod away;
+mod collect;
 mod crash;
 mod deadlines;
 #[path = "../deaths/mod.rs"]

@@ -136,3 +136,41 @@ fn a_source_that_a_volume_may_not_have_is_not_dialled() {
     let dialled = listener.accept().unwrap_err();
     assert_eq!(dialled.kind(), ErrorKind::WouldBlock);
 }
+
+/// A bundle has the driver's metrics if it runs, and its findings are those of doctor, elsewhere.
+#[test]
+fn a_bundle_is_read_where_the_node_is_not() {
+    let (kubelet, elsewhere) = (Kubelet::new(), Kubelet::new());
+    let file = elsewhere.simulated_node().with_file_name("node.tar");
+    let file = file.display().to_string();
+    let mut driver = Some(Driver::start(&kubelet));
+    for is_running in [true, false] {
+        if !is_running {
+            drop(driver.take());
+        }
+        let here = kubelet.run(&["doctor"], &[]);
+        let bundle = kubelet.run(&["collect"], &[]);
+        assert_eq!(bundle.code, Some(0), "{}", bundle.output);
+        assert_eq!(
+            bundle.output.contains("\nwincsi_registered 0\n"),
+            is_running
+        );
+        fs::write(&file, &bundle.output).unwrap();
+        for words in [
+            &["doctor", "-from", file.as_str()][..],
+            &["doctor", &format!("--from={file}")],
+        ] {
+            let there = elsewhere.run(words, &[]);
+            assert_eq!((there.code, &there.output), (here.code, &here.output));
+        }
+    }
+    fs::write(&file, "none").unwrap();
+    for (words, code) in [
+        (&["doctor", "-from", file.as_str()][..], 4),
+        (&["doctor", "-from", file.as_str(), "//a/b"], 2),
+        (&["collect", "-from"], 2),
+    ] {
+        let refused = elsewhere.run(words, &[]);
+        assert_eq!(refused.code, Some(code), "{}", refused.output);
+    }
+}
