@@ -8,4 +8,5 @@
 
 mod costs;
 mod pages;
+mod seeds;
 mod share_requests;
