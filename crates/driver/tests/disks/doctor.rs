@@ -345,6 +345,22 @@ fn two_sicknesses_are_found_or_covered() {
     assert!(pairs > 60, "{pairs}");
 }
 
+/// One portal refuses. The other one may only be slow, and then what is away is said beside it.
+#[test]
+fn slow_outweighs_refused() {
+    for (code, expected) in [
+        (10061, &["target-away"][..]),
+        (10060, &["target-away", "session-away"]),
+    ] {
+        let patient = Patient::healthy();
+        patient.set_targets(Vec::new());
+        for (portal, code) in [("10.0.0.9:3260", 10061), ("10.0.0.8:3260", code)] {
+            patient.fixture.fail_on("connect", portal, Win32(code));
+        }
+        assert_eq!(patient.found(), expected, "{code}");
+    }
+}
+
 /// A session may be gone as the node was reset, if nobody knows when that was; so may a mapping.
 #[test]
 fn in_an_unknown_boot_nothing_is_missed() {
