@@ -331,7 +331,8 @@ fn no_base_in_a_volume_or_archive_has_snapshots() {
         let mut wanted = take_of("sub");
         wanted.volume = None;
         wanted.snapshot.base = crate::fixture::base(base);
-        let taken = take(&controller, &wanted);
+        // A process takes the name for the one in the base that had it last.
+        let taken = take(&Controller::new(samba.port()), &wanted);
         let is_there = at(&samba, base).join(".wincsi").exists();
         assert_eq!(is_there, taken.is_ok(), "{base}");
         taken.map(drop).map_err(|error| error.code())
@@ -345,6 +346,16 @@ fn no_base_in_a_volume_or_archive_has_snapshots() {
     // Only the id shows it.
     fs::rename(&place, &moved).unwrap();
     assert_eq!(take_in("moved/deep"), refused);
+    // Another folder has the name of one that goes, or that was left.
+    let record = at(&samba, ".wincsi/pvc-a.volume");
+    let text = fs::read_to_string(&record).unwrap();
+    let (before, _) = text.split_once("\"state\":").unwrap();
+    fs::write(&record, text.replace("\"ready\"", "\"deleting\"")).unwrap();
+    assert_eq!(take_in("pvc-a/deep"), Ok(()));
+    fs::write(&record, format!("{before}\"state\":\"left\"}}")).unwrap();
+    assert_eq!(take_in("pvc-a"), Ok(()));
+    fs::write(&record, text).unwrap();
+    fs::remove_dir_all(&place).unwrap();
     fs::rename(&moved, &place).unwrap();
     assert_eq!(take_in("x"), Ok(()));
     assert_eq!(delete(&controller, &gone(&around)).unwrap(), Deleted::Gone);
