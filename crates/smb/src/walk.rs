@@ -240,6 +240,7 @@ mod tests {
             discard(OpenFile) -> ();
             read(&SharePath) -> Vec<u8>;
             write_on(&OpenFile, u64, &[u8]) -> ();
+            overwrite(&SharePath, &[u8]) -> ();
             read_on(&SharePath, u64) -> Vec<u8>;
             clear(&SharePath) -> ();
             lock(&SharePath) -> OpenFile;

@@ -265,8 +265,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
-        let too_long = |error| Error::Invalid(format!("the record of {}: {error}", record.name));
-        let bytes = record.encode().map_err(too_long)?;
+        let bytes = encoded(record)?;
         let file = match self.share.create(&files.aside, &bytes, self.by) {
             // Of a call that ended before its rename: this one has its lock.
             Err(error) if error.failure == Failure::Exists => {
@@ -322,16 +321,21 @@ impl<'a> Call<'a> {
         self.put(files)
     }
 
-    /// A full share gets room by a delete, which goes on by the record that is there: it has the folder's id too.
-    pub(super) fn unless_full(
-        &mut self,
-        files: &Files,
-        written: Result<(), Error>,
-    ) -> Result<(), Error> {
-        match written {
-            Err(Error::Share(error)) if error.failure == Failure::Full => self.clear(&files.aside),
-            written => written,
-        }
+    /// Writes the record of what is to go. Only that makes room on a full share: there it is written over the record that
+    /// is there, which needs none. Should the server crash meanwhile, a person has to look at the record.
+    pub(super) fn write_to_go(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
+        let full = match self.write(files, record) {
+            Err(Error::Share(error)) if error.failure == Failure::Full => error,
+            written => return written,
+        };
+        self.clear(&files.aside)?;
+        let Ok(old) = self.share.read(&files.record, self.by) else {
+            return Err(full.into());
+        };
+        let mut bytes = encoded(record)?;
+        // Blanks in place of what is left of it.
+        bytes.resize(bytes.len().max(old.len()), b' ');
+        Ok(self.share.overwrite(&files.record, &bytes, self.by)?)
     }
 
     /// After a failure.
@@ -445,6 +449,11 @@ impl<'a> Call<'a> {
             failure,
         }
     }
+}
+
+fn encoded(record: &Record) -> Result<Vec<u8>, Error> {
+    let too_long = |error| Error::Invalid(format!("the record of {}: {error}", record.name));
+    record.encode().map_err(too_long)
 }
 
 /// The paths of a folder and of those above it, from the share's own down.

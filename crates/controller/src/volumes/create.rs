@@ -41,14 +41,10 @@ impl Making<'_> {
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             check(self.volume, &record)?;
             self.volumes.remember(self.volume.label(), call.base);
-            if let State::Ready(held) = &record.state {
-                let id = Some(FileId(held.id));
-                if call.has(self.volume.folder.path(), id)? {
-                    return Ok(held.origin);
-                }
-                if call.folder_of_records(&self.files.moved)? == id {
-                    return Err(is_being_deleted(&self.volume.label()));
-                }
+            if let State::Ready(held) = &record.state
+                && call.has(self.volume.folder.path(), Some(FileId(held.id)))?
+            {
+                return Ok(held.origin);
             }
         }
         let made = self.make(call);
@@ -111,13 +107,9 @@ pub(super) fn check(volume: &Create, record: &Record) -> Result<(), Error> {
         return Err(exists(&label, &difference));
     }
     match record.state {
-        State::Deleting(_) => Err(is_being_deleted(&label)),
+        State::Deleting(_) => Err(Error::Busy(format!("{label} is being deleted"))),
         State::Creating | State::Cloning(_) | State::Ready(_) | State::Left => Ok(()),
     }
-}
-
-fn is_being_deleted(label: &str) -> Error {
-    Error::Busy(format!("{label} is being deleted"))
 }
 
 /// Whether the folder can be this volume's now.

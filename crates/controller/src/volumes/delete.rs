@@ -184,8 +184,11 @@ impl Deleting<'_> {
         {
             let state = State::Deleting(held.clone());
             let record = record.clone().without_parameters().with(state);
-            let written = call.write_aside(&self.files, &record);
-            call.unless_full(&self.files, written)?;
+            match call.write_aside(&self.files, &record) {
+                // Then it is written otherwise.
+                Err(Error::Share(error)) if error.failure == Failure::Full => {}
+                written => written?,
+            }
         }
         Ok(())
     }
@@ -249,9 +252,6 @@ impl Deleting<'_> {
     ) -> Result<Decided, Error> {
         // A record that has the id of a folder was written when that was no link.
         if !own.has(found.end) {
-            if let Some(moved) = self.moved_while_full(call, own)? {
-                return Ok(Decided::Moved(moved, None));
-            }
             call.prove(found)?;
         }
         let id = match self.allow(found, own) {
@@ -270,30 +270,13 @@ impl Deleting<'_> {
         };
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
         let state = State::Deleting(Held::new(id, Created::Made, above));
-        let is_ready = matches!(&record.state, State::Ready(held) if held.id == id.0);
         if record.state != state {
-            let record = record.without_parameters().with(state);
-            match call.write(&self.files, &record) {
-                written if is_ready => call.unless_full(&self.files, written)?,
-                written => written?,
-            }
+            call.write_to_go(&self.files, &record.without_parameters().with(state))?;
         }
         match self.volume.policy {
             Policy::Archive => self.archive(call, &found.path, id),
             Policy::Delete | Policy::Keep(_) => self.move_away(call, &found.path, id),
         }
-    }
-
-    /// The folder that an earlier call moved away from a full share, which had no room for the record of that.
-    fn moved_while_full(&self, call: &mut Call<'_>, own: &Own) -> Result<Option<FileId>, Error> {
-        let Own::Record(record) = own else {
-            return Ok(None);
-        };
-        let State::Ready(held) = &record.state else {
-            return Ok(None);
-        };
-        let moved = call.folder_of_records(&self.files.moved)?;
-        Ok(moved.filter(|moved| moved.0 == held.id))
     }
 
     /// The folder that may go, by its record, or what the delete comes to without that.

@@ -208,8 +208,7 @@ fn move_away(
 ) -> Result<(), Error> {
     if let State::Ready(held) | State::Cloning(held) = &record.state {
         let state = State::Deleting(held.clone());
-        let written = call.write(files, &record.with(state));
-        call.unless_full(files, written)?;
+        call.write_to_go(files, &record.with(state))?;
     }
     let deleted = call.deleted.clone();
     call.make_in_records(&[&deleted])?;

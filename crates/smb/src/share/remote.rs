@@ -222,6 +222,23 @@ impl Share for RemoteShare {
         })
     }
 
+    fn overwrite(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<()> {
+        let there = Open {
+            access: create::WRITE_DATA | create::READ_ATTRIBUTES,
+            options: create::NO_FOLDER,
+            ..LOOK
+        };
+        self.run((Operation::Create, path, by), |c| {
+            let size = u32::try_from(content.len()).ok();
+            let size = size.filter(|size| *size <= PAYLOAD);
+            let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
+            let asked = [file::write(&LAST, 0, content, file::WRITE_THROUGH)];
+            let (_, answers) = c.once(path, there, &asked)?;
+            let answer = answers.first().ok_or(Failure::Ended)?;
+            c.expect_written(answer, size)
+        })
+    }
+
     fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
         let request = info::rename(&file.handle, &to.encode(), Existing::Replace);
         self.run((Operation::Rename, &file.path, by), |c| {
