@@ -138,7 +138,18 @@ const REFUSALS: &[Refusal] = &[
     (|it| of(it, "127.0.0.1/encrypted##x#"), INVALID, NO_FOLDER),
     (|it| of(it, ID), INVALID, NO_FOLDER),
     (|it| of(it, "127.0.0.1/encrypted#none##"), MISSING, "none"),
+    (
+        |it| of(it, "127.0.0.1/encrypted#pvc-deleting##"),
+        MISSING,
+        "",
+    ),
+    (
+        |it| of(it, "127.0.0.1/encrypted#pvc-cloning##"),
+        MISSING,
+        "",
+    ),
     (|it| of(it, "127.0.0.1/encrypted#odd##"), BLOCKED, r"odd\up"),
+    (|it| of(it, "127.0.0.1/encrypted#two##"), BLOCKED, "File"),
     (|it| of(it, "127.0.0.1/none#x##"), INVALID, "no such share"),
     (|it| of(it, "127.0.0.1/encrypted/a#x##"), INVALID, NO_BASE),
     (
@@ -161,6 +172,19 @@ fn each_refusal_of_a_snapshot_leaves_nothing() {
     let (samba, fixture) = with_volume();
     fs::create_dir(samba.root().join("odd")).unwrap();
     symlink("../pvc-1", samba.root().join("odd/up")).unwrap();
+    fs::create_dir(samba.root().join("two")).unwrap();
+    for name in ["two/file", "two/File"] {
+        fs::write(samba.root().join(name), "x").unwrap();
+    }
+    let record = samba.root().join(".wincsi/pvc-1.volume");
+    let ready = fs::read_to_string(&record).unwrap();
+    assert!(ready.contains("\"ready\""), "{ready}");
+    for state in ["deleting", "cloning"] {
+        let text = ready.replace("pvc-1", &format!("pvc-{state}"));
+        let text = text.replace("\"ready\"", &format!("\"{state}\""));
+        fs::create_dir(samba.root().join(format!("pvc-{state}"))).unwrap();
+        fs::write(record.with_file_name(format!("pvc-{state}.volume")), text).unwrap();
+    }
     for (number, (change, code, part)) in REFUSALS.iter().enumerate() {
         let mut wanted = wanted("snap-1", VOLUME, samba.port());
         change(&mut wanted);
@@ -169,10 +193,10 @@ fn each_refusal_of_a_snapshot_leaves_nothing() {
         assert!(status.message.contains(part), "{number} {status:?}");
     }
     let left = |folder| fs::read_dir(samba.root().join(folder)).unwrap().count();
-    // The volume's record, and two empty folders.
+    // The volumes' records, and two empty folders.
     assert_eq!(
         [".wincsi", ".wincsi/clones", ".wincsi/snapshots"].map(left),
-        [3, 0, 0]
+        [5, 0, 0]
     );
     let mut strict = wanted("snap-1", VOLUME, samba.port());
     strict.parameters = map(&[
