@@ -86,7 +86,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
     let memory = [Figures::read(&memory?.concat())?];
     let facts = format!(
         "Medians of {rounds} rounds, smbclient and controller in turn; ratios are medians of each round's own. \
-         Memory once, with no more than 10,000 files copied from one folder"
+         Memory once, of copies of folders with 1,000 files each"
     );
     let samba = version()?;
     let head = machine::head("controller", &[samba.trim()], &[&facts])?;
@@ -146,7 +146,7 @@ impl Bench {
                 let node = self.start(share)?;
                 match what {
                     "delete" => self.delete(share, files)?,
-                    copy => self.copy(share, [files, "0"], &[copy])?,
+                    copy => self.copy(share, [files, "0"], &["--in-folders", copy])?,
                 };
                 let peak = procfs::peak_kib(node.id())?;
                 text += &format!("{what}-memory-{files} {share} {peak}\n");

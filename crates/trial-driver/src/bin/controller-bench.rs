@@ -22,8 +22,7 @@ use wire::csi::v1::{
     DeleteVolumeRequest, VolumeCapability, VolumeContentSource,
 };
 
-/// The most files that are copied from one folder. More are in folders of [`FOLDER`].
-const TOGETHER: u32 = 10_000;
+/// How many files are in each of several folders.
 const FOLDER: u32 = 1_000;
 
 /// Measure wincsi-controller over its socket.
@@ -64,6 +63,9 @@ enum Command {
         share: PathBuf,
         files: u32,
         bytes: u64,
+        /// In folders, since Samba looks through a whole folder for each new name.
+        #[arg(long)]
+        in_folders: bool,
         #[arg(required = true)]
         copies: Vec<Copy>,
     },
@@ -92,8 +94,12 @@ fn main() -> anyhow::Result<()> {
             share,
             files,
             bytes,
+            in_folders,
             copies,
-        } => return site.copies(&share, (files, bytes), &copies),
+        } => {
+            let folders = if in_folders { files / FOLDER } else { 0 };
+            return site.copies(&share, (files, bytes, folders), &copies);
+        }
         Command::PairsBesideClones {
             callers,
             pairs,
@@ -148,7 +154,12 @@ impl Site {
         Ok(seconds)
     }
 
-    fn copies(&self, share: &Path, content: (u32, u64), copies: &[Copy]) -> anyhow::Result<()> {
+    fn copies(
+        &self,
+        share: &Path,
+        content: (u32, u64, u32),
+        copies: &[Copy],
+    ) -> anyhow::Result<()> {
         let channel = self.channel()?;
         let source = self.filled(&channel, share, content)?;
         let wanted = self.request("pvc-source");
@@ -210,10 +221,10 @@ impl Site {
         &self,
         (callers, pairs): (u32, u32),
         share: &Path,
-        content: (u32, u64),
+        (files, bytes): (u32, u64),
     ) -> anyhow::Result<f64> {
         let channel = self.channel()?;
-        let source = self.filled(&channel, share, content)?;
+        let source = self.filled(&channel, share, (files, bytes, 0))?;
         let wanted = self.copy_of(volume(&source));
         let is_over = AtomicBool::new(false);
         let rate = thread::scope(|scope| {
@@ -233,24 +244,22 @@ impl Site {
         Ok(rate)
     }
 
-    /// A volume with so many files of a size. Returns its handle.
+    /// A volume with so many files of a size, in its own folder or in so many. Returns its handle.
     fn filled(
         &self,
         channel: &Channel,
         share: &Path,
-        (files, bytes): (u32, u64),
+        (files, bytes, folders): (u32, u64, u32),
     ) -> anyhow::Result<String> {
         let id = make(channel, &self.request("pvc-source"))?;
         let folder = share.join("pvc-source");
-        if files <= TOGETHER {
+        if folders == 0 {
             fill(&folder, files, bytes)?;
-            return Ok(id);
         }
-        // Samba looks through a folder for each new name.
-        for at in 0..files / FOLDER {
+        for at in 0..folders {
             let folder = folder.join(format!("folder-{at}"));
             fs::create_dir(&folder)?;
-            fill(&folder, FOLDER, bytes)?;
+            fill(&folder, files / folders, bytes)?;
         }
         Ok(id)
     }
