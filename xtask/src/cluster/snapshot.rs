@@ -19,6 +19,7 @@ use super::programs::Programs;
 use super::running::RunningCluster;
 use crate::{manifests, trial};
 
+const GROUP: &str = "/apis/snapshot.storage.k8s.io/v1";
 const KINDS: [&str; 3] = [
     "volumesnapshotclasses",
     "volumesnapshotcontents",
@@ -69,8 +70,7 @@ pub(super) fn install(
         for one in manifests::read(&file.to_string_lossy())? {
             plane.api.apply(&one, &one.text, Effect::Stored)?;
         }
-        let list = place(kind);
-        running.wait(&list, || plane.api.find(&list))?;
+        running.wait(kind, || Ok(is_listed(plane, kind)?.then_some(())))?;
     }
     let mut controller = Command::new(&programs.snapshot_controller);
     controller.arg(format!("--kubeconfig={}", plane.kubeconfig.display()));
@@ -85,14 +85,24 @@ fn given(name: &str, handle: &str) -> Result<Objects> {
 }
 
 fn place(kind: &str) -> String {
-    format!("/apis/snapshot.storage.k8s.io/v1/{kind}")
+    format!("{GROUP}/{kind}")
+}
+
+/// Whether the API server tells Helm and clients of the kind: some time after its CRD came, or went.
+fn is_listed(plane: &Plane, kind: &str) -> Result<bool> {
+    let group = plane.api.find(GROUP)?.unwrap_or_default();
+    let kinds = group["resources"].as_array();
+    Ok(kinds.is_some_and(|kinds| kinds.iter().any(|one| one["name"] == kind)))
 }
 
 impl Installation<'_> {
     /// Without the CRDs the chart is refused before it changes anything.
     pub(super) fn refuse_snapshots(&mut self) -> Result<()> {
         self.life.running.kill(CONTROLLER)?;
-        self.life.delete(CRD)?;
+        let life = &mut self.life;
+        life.delete(CRD)?;
+        let is_gone = || Ok((!is_listed(life.plane, KINDS[1])?).then_some(()));
+        life.running.wait("no VolumeSnapshotContent", is_gone)?;
         let values = json!({
             "node": {"enabled": false},
             "controller": {"enabled": true, "enableSnapshotter": true},
