@@ -46,7 +46,12 @@ pub fn counted(text: &str, longest: usize) -> Cow<'_, str> {
 fn is_format(character: char) -> bool {
     matches!(
         character,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
     )
 }
 

@@ -25,6 +25,7 @@ pub(super) enum Provider {
     Services,
     Shares,
     System,
+    Volumes,
 }
 
 impl Provider {
@@ -38,6 +39,7 @@ impl Provider {
             Self::Services => "Windows's service control manager",
             Self::Shares => "Windows's SMB provider",
             Self::System => "Windows's registry",
+            Self::Volumes => "a volume",
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use program::escape::one_line;
 use program::hidden;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 /// The version of the report in JSON. A field is added without a new one.
@@ -89,9 +90,16 @@ impl Report {
         report.shown()
     }
 
-    /// Reads what [`Self::to_json`] wrote, perhaps of a later program.
+    /// Reads what [`Self::to_json`] wrote, perhaps by a later program with more fields.
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(text).map(Self::shown)
+        let report: Self = serde_json::from_str(text)?;
+        match report.version {
+            VERSION => Ok(report.shown()),
+            other => {
+                let text = format!("it has version {other}, and this program reads {VERSION}");
+                Err(serde_json::Error::custom(text))
+            }
+        }
     }
 
     /// Without the names that no text shows, and without what would lead a terminal: the report may be anyone's.

@@ -57,13 +57,13 @@ impl Gathering<'_> {
         );
         for (file, content) in [
             ("flags.json", Ok(self.flags())),
+            ("sockets.json", self.sockets()),
             ("records.json", self.records()),
             ("links.json", self.links()),
             ("mappings.json", self.mappings()),
             ("sessions.json", self.sessions()),
-            ("disks.json", self.disks()),
             ("volumes.json", self.volumes()),
-            ("sockets.json", self.sockets()),
+            ("disks.json", self.disks()),
         ] {
             self.add(&mut contents, file, content.map(|value| value.to_string()));
         }
@@ -81,8 +81,7 @@ impl Gathering<'_> {
         match content {
             Ok(content) => contents.present.push((file, content)),
             Err(doubt) => {
-                let reason = self.names.of_text(&doubt.reason());
-                contents.missing.insert(file, reason);
+                contents.missing.insert(file, self.names.of_doubt(doubt));
             }
         }
     }
@@ -105,12 +104,16 @@ impl Gathering<'_> {
             return report;
         }
         for finding in &mut report.findings {
-            let row = CHECKS.iter().find(|row| row.id == finding.check);
-            finding.text = row.map_or("", |row| row.looks_at).to_owned();
             // Its object is a part of Windows.
             if finding.check != "node-hangs" {
                 finding.object = self.names.of("object", &finding.object);
             }
+            let row = CHECKS.iter().find(|row| row.id == finding.check);
+            let looks_at = row.map_or("", |row| row.looks_at);
+            finding.text = match &*finding.object {
+                "" => looks_at.to_owned(),
+                object => format!("{looks_at}: {object}"),
+            };
         }
         for unseen in &mut report.unseen {
             unseen.reason = self.names.of_text(&unseen.reason);
@@ -180,9 +183,15 @@ impl Gathering<'_> {
             "targets": record.targets,
             "lifetime": record.lifetime,
             "boot": record.boot.as_ref().map(|boot| names.of("boot", boot)),
-            "isOfThisBoot": self.value(self.subject.boot().map(|boot| record.is_of_boot(Some(&boot)))),
+            "isOfThisBoot": record.boot.as_ref().map(|_| self.is_of_this_boot(record)),
             "content": share.or(lun).or(disk),
         })
+    }
+
+    /// Only of a record that has one: the first question for a boot has Windows make a key of its registry.
+    fn is_of_this_boot(&self, record: &Record) -> Value {
+        let boot = self.subject.boot();
+        self.value(boot.map(|boot| record.is_of_boot(Some(&boot))))
     }
 
     fn disk_of<P: Spec>(&self, record: &Record, source: impl Fn(P) -> Value) -> Option<Value> {
@@ -294,7 +303,7 @@ impl Gathering<'_> {
     }
 
     fn volume(&self, id: VolumeId) -> Value {
-        let space = self.subject.ask(Provider::Disks, |node, until| {
+        let space = self.subject.ask(Provider::Volumes, |node, until| {
             node.volumes().stats(id, until)
         });
         let space = space.map(|space| json!({ "total": space.total, "free": space.free }));
@@ -347,7 +356,7 @@ impl Gathering<'_> {
     fn value(&self, answer: Result<impl Serialize, Doubt>) -> Value {
         match answer {
             Ok(answer) => json!(answer),
-            Err(doubt) => json!({ "notKnown": self.names.of_text(&doubt.reason()) }),
+            Err(doubt) => json!({ "notKnown": self.names.of_doubt(doubt) }),
         }
     }
 }

@@ -7,10 +7,11 @@ mod contents;
 mod metrics;
 mod names;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use program::escape::one_line;
 use serde_json::json;
 
 use self::contents::{Contents, Gathering, REPORT};
@@ -34,14 +35,14 @@ const MOST_FILES: usize = 64;
 /// A header, and what fills a file's last block.
 const BLOCKS: u64 = 1 << 10;
 
-/// Why a file is no bundle.
+/// Why a file is no bundle. What it has is in the text, and leads no terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    #[error("it is not read: {0}")]
+    #[error("it is not read: {}", one_line(&.0.to_string()))]
     Io(#[from] io::Error),
     #[error("it is no bundle of wincsi collect: it has no {REPORT} of at most 4 MiB")]
     NoReport,
-    #[error("its {REPORT} is malformed: {0}")]
+    #[error("its {REPORT} is malformed: {}", one_line(&.0.to_string()))]
     Malformed(#[from] serde_json::Error),
 }
 
@@ -124,6 +125,10 @@ fn append(bundle: &mut tar::Builder<impl Write>, name: &str, content: &str) -> i
 /// # Errors
 /// It is no bundle.
 pub fn read(file: &Path) -> Result<Report, BundleError> {
+    // To open a pipe waits for who writes into it.
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no file").into());
+    }
     report_in(File::open(file)?)
 }
 

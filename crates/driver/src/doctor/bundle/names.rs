@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use program::hidden;
 
+use crate::doctor::notes::Doubt;
 use crate::unpoisoned::Unpoisoned;
 
 /// Stands in place of a text that may have any name.
@@ -57,6 +58,10 @@ impl Names {
 
     /// A path: of `\\server\share\folder` each part by itself.
     pub(super) fn of_path(&self, path: &str) -> String {
+        // This process has not seen all that the driver has.
+        if !self.are_others() {
+            hidden::hide(path);
+        }
         let Some(remote) = path.strip_prefix(r"\\") else {
             return self.of("path", path);
         };
@@ -65,6 +70,14 @@ impl Names {
             _ => self.of("folder", part),
         });
         format!(r"\\{}", Vec::from_iter(parts).join(r"\"))
+    }
+
+    /// Why something is not known. What the program says by itself has no name.
+    pub(super) fn of_doubt(&self, doubt: Doubt) -> String {
+        match doubt {
+            Doubt::Hangs(_) | Doubt::NoTime => doubt.reason(),
+            doubt => self.of_text(&doubt.reason()),
+        }
     }
 
     /// A text of the system's.
@@ -81,7 +94,10 @@ pub(super) const VOLUME: &str = "volume";
 
 #[cfg(test)]
 mod tests {
+    use program::hidden::NOT_SHOWN;
+
     use super::*;
+    use crate::doctor::notes::Provider;
 
     #[test]
     fn the_same_name_has_the_same_other() {
@@ -107,5 +123,10 @@ mod tests {
         let shown = Names::new(Naming::Own);
         assert_eq!(shown.of_path(r"\\files\data"), r"\\files\data");
         assert_eq!(shown.of_text("files"), "files");
+        let path = shown.of_path(r"\\files\data\pods:canary@x\y");
+        assert_eq!(path, format!(r"\\files\data\{NOT_SHOWN}\y"));
+        let why = names.of_doubt(Doubt::Hangs(Provider::Disks));
+        assert_eq!(why, "Windows's storage provider does not answer in time");
+        assert_eq!(names.of_doubt(Doubt::Failed("files".to_owned())), LEFT_OUT);
     }
 }

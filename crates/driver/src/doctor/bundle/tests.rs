@@ -89,6 +89,18 @@ fn a_file_without_an_end_is_read_to_a_bound() {
 
 #[test]
 fn no_text_of_a_bundle_leads_the_terminal() {
+    let way = report()
+        .to_json()
+        .replace("driver", r"\u001b[2J\nnothing known");
+    let newer = report().to_json().replace("\"version\":1", "\"version\":2");
+    for (text, expected) in [(&way, "unknown variant"), (&newer, "it has version 2")] {
+        let error = report_in(bundle(&[(REPORT, text)]).as_slice()).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains(expected) && !error.contains(char::is_control),
+            "{error}"
+        );
+    }
     let hostile = report()
         .to_json()
         .replace("it is away", r"\u001b[2J\u202e\nerror x");
