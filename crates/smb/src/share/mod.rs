@@ -64,7 +64,7 @@ pub trait Share {
     /// until [`place`](Self::place) or [`discard`](Self::discard). After a failure a part of it may be there.
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile>;
 
-    /// Writes over the beginning of a file that is there, flushed to the server's disk. No link is followed.
+    /// Writes over the beginning of a file that is there, flushed to the server's disk. A reparse point is not followed.
     fn overwrite(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<()>;
 
     /// Moves a file that was made to another path, where it replaces a file, and closes it, after a failure too. Returns
