@@ -150,11 +150,15 @@ impl Model {
         self.snapshots.remove(name);
     }
 
+    /// Of what was restored, or of a volume that may have snapshots: another comes in its place.
     fn delete(&mut self) {
-        let name = self.one(&RESTORED);
+        let name = self.one(&[VOLUMES[0], VOLUMES[1], RESTORED[0], RESTORED[1]]);
         let deleted = delete(&self.controller, &gone(&volume(name, name)));
         assert_eq!(deleted.unwrap(), Deleted::Gone, "{}", self.step);
         self.restored.remove(name);
+        if VOLUMES.contains(&name) {
+            create(&self.controller, &volume(name, name)).unwrap();
+        }
     }
 
     /// All that is there is as it was, and nothing else is.
