@@ -12,7 +12,7 @@ use crate::error::{Error, Failure, Operation, Outcome, Result};
 use crate::name::{Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, LAST, Open};
-use crate::wire::{PAYLOAD, file, info, tree};
+use crate::wire::{PAYLOAD, Request, file, info, tree};
 
 /// How many entries are removed at a time: their answers wait for each other in memory.
 const AT_A_TIME: usize = 64;
@@ -152,6 +152,14 @@ impl RemoteShare {
     }
 }
 
+/// What writes all that a file is to have, in one request, and how many bytes that is.
+fn whole_content(content: &[u8]) -> Outcome<(Request, u32)> {
+    let size = u32::try_from(content.len()).ok();
+    let size = size.filter(|size| *size <= PAYLOAD);
+    let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
+    Ok((file::write(&LAST, 0, content, file::WRITE_THROUGH), size))
+}
+
 impl Share for RemoteShare {
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
         self.run((Operation::Stat, path, by), |c| c.identify(path, LOOK))
@@ -210,11 +218,8 @@ impl Share for RemoteShare {
             ..LOOK
         };
         self.run((Operation::Create, path, by), |c| {
-            let size = u32::try_from(content.len()).ok();
-            let size = size.filter(|size| *size <= PAYLOAD);
-            let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
-            let asked = [file::write(&LAST, 0, content, file::WRITE_THROUGH)];
-            let (file, _, answers) = c.hold(path, new, &asked)?;
+            let (asked, size) = whole_content(content)?;
+            let (file, _, answers) = c.hold(path, new, &[asked])?;
             let answer = answers.first().ok_or(Failure::Ended);
             let written = answer.and_then(|answer| c.expect_written(answer, size));
             c.kept(&file.handle, written)?;
@@ -229,11 +234,8 @@ impl Share for RemoteShare {
             ..LOOK
         };
         self.run((Operation::Create, path, by), |c| {
-            let size = u32::try_from(content.len()).ok();
-            let size = size.filter(|size| *size <= PAYLOAD);
-            let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
-            let asked = [file::write(&LAST, 0, content, file::WRITE_THROUGH)];
-            let (_, answers) = c.once(path, there, &asked)?;
+            let (asked, size) = whole_content(content)?;
+            let (_, answers) = c.once(path, there, &[asked])?;
             let answer = answers.first().ok_or(Failure::Ended)?;
             c.expect_written(answer, size)
         })

@@ -71,7 +71,8 @@ impl Gathering<'_> {
         let metrics = metrics.map(|page| metrics::lines(page, &self.names));
         self.add(&mut contents, "metrics.txt", metrics);
         self.add(&mut contents, "log.txt", self.log());
-        // Read first, and written last: by now each name has its other, by what it is of.
+        // First in the bundle, made last: the files have given each name its other, by what it is of (`server-1`)
+        // where a finding knows only that it has an object.
         contents.present.insert(0, (REPORT, self.shown().to_json()));
         contents.present.insert(0, ("bundle.json", self.about()));
         contents
