@@ -139,14 +139,22 @@ impl Call<'_> {
 
     fn wait_for_lock(&mut self, path: &SharePath) -> Result<OpenFile, Error> {
         let [mut pause, longest] = PAUSES;
+        let mut has_waited = false;
         loop {
             match self.share.lock(path, self.by) {
-                Err(error) if error.failure == Failure::InUse => {
-                    if Instant::now() + pause >= self.by {
-                        return Err(self.is_locked(path, VANISHED));
-                    }
+                Err(error)
+                    if error.failure == Failure::InUse && Instant::now() + pause < self.by =>
+                {
                     thread::sleep(pause);
                     pause = (pause * 2).min(longest);
+                    has_waited = true;
+                }
+                // Where time runs out within a try, the tries before it said why.
+                Err(error)
+                    if error.failure == Failure::InUse
+                        || has_waited && error.failure == Failure::TimedOut =>
+                {
+                    return Err(self.is_locked(path, VANISHED));
                 }
                 lock => return Ok(lock?),
             }

@@ -216,6 +216,29 @@ fn a_full_share_gets_room_by_a_delete() {
     }
 }
 
+/// Guards the reason of a call whose time runs out within a try for a lock, not between two tries.
+#[test]
+fn a_lock_that_was_in_use_is_the_reason() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    create(&controller, &volume("pvc-0", "other")).unwrap();
+    let path = SharePath::new(".wincsi/lock").unwrap();
+    let (mut holder, _) = Port::plain(samba.port()).open(&[], soon()).unwrap();
+    let lock = holder.lock(&path, soon()).unwrap();
+    let ends = || Failure::TimedOut;
+    let codes: Vec<Code> = (0..20)
+        .map(|number| controller.with(Failing::new(&samba, number, ends)))
+        .map(|failing| failing.create(&volume("pvc-1", "data")).unwrap_err().code())
+        .collect();
+    holder.close(lock, soon()).unwrap();
+    let timed_out = codes
+        .iter()
+        .take_while(|code| **code == Code::DeadlineExceeded);
+    let (before, after) = codes.split_at(timed_out.count());
+    assert!(before.len() > 2 && after.len() > 2, "{codes:?}");
+    assert!(after.iter().all(|code| *code == Code::Aborted), "{codes:?}");
+}
+
 /// What a delete decided stays decided, though a create of the name fails meanwhile.
 #[test]
 fn a_failed_create_keeps_what_a_delete_left() {
