@@ -14,6 +14,7 @@ use super::driver::build;
 use super::driver_tables::Figures;
 use super::{Options, machine, median, procfs, verdict};
 use crate::env::{self, Need};
+use crate::image;
 use crate::process::{self, Background};
 use crate::samba::{self, PASSWORD, Samba};
 use crate::trial;
@@ -26,7 +27,7 @@ const PROGRAM: &str = "controller-bench";
 
 const COPIES: [&str; 3] = ["clone", "snapshot", "restore"];
 const SHARES: [&str; 2] = ["encrypted", "plain"];
-/// How often pairs and bare ones are measured in a round, in turn: each takes a second or three.
+/// How often what takes a second or three is measured in a round, with what is beside it, in turn.
 const TURNS: usize = 5;
 /// A pair may take so many times the bare ones, one at a time and 16.
 const PAIRS: [(&str, f64); 2] = [("1", 0.1), ("16", 0.2)];
@@ -63,7 +64,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
         false => ["500", "10000", "100000", "1073741824"],
     };
     let bench = Bench {
-        controller: build(PACKAGE, PACKAGE)?,
+        controller: image::controller()?,
         program: build(trial::PACKAGE, PROGRAM)?,
         samba: Samba::start(),
         home: trial::private_dir()?,
@@ -85,8 +86,8 @@ pub(super) fn measure(options: &Options) -> Result<String> {
     let memory: Result<Vec<String>> = memory.collect();
     let memory = [Figures::read(&memory?.concat())?];
     let facts = format!(
-        "Medians of {rounds} rounds, smbclient and controller in turn; ratios are medians of each round's own. \
-         Memory once, of copies of folders with 1,000 files each"
+        "The controller is its image's program. Medians of {rounds} rounds, smbclient and controller in turn; \
+         ratios are medians of each round's own. Memory once, of copies of folders with 1,000 files each"
     );
     let samba = version()?;
     let head = machine::head("controller", &[samba.trim()], &[&facts])?;
@@ -128,14 +129,21 @@ impl Bench {
         add("deltree", self.deltree(share)?.to_string());
         add("delete", self.delete(share, self.files)?);
         add("mget-mput", self.mget_and_mput(share)?.to_string());
-        add("scopy", self.scopy(share)?.to_string());
-        for (of, files, bytes) in [("files", self.files, SMALL), ("large", "1", self.large)] {
-            let seconds = self.copy(share, [files, bytes], &COPIES)?;
-            for (copy, seconds) in COPIES.iter().zip(seconds.lines()) {
-                add(&format!("{copy}-{of}"), seconds.to_owned());
-            }
+        text += &self.copies(share, "files", [self.files, SMALL])?;
+        for _ in 0..TURNS {
+            text += &self.copies(share, "large", ["1", self.large])?;
+            text += &format!("scopy {share} {}\n", self.scopy(share)?);
         }
         Ok(text)
+    }
+
+    /// A line for the seconds of each kind of copy of a tree.
+    fn copies(&self, share: &str, of: &str, tree: [&str; 2]) -> Result<String> {
+        let seconds = self.copy(share, tree, &COPIES)?;
+        let lines = COPIES.iter().zip(seconds.lines());
+        Ok(lines
+            .map(|(copy, seconds)| format!("{copy}-{of} {share} {seconds}\n"))
+            .collect())
     }
 
     /// A line for each peak of memory: of a process that has done nothing else.

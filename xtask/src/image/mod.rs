@@ -46,8 +46,7 @@ impl Image {
         };
         match (self.controller, self.exe.zip(self.csi_proxy)) {
             (true, _) => {
-                let program = build(CONTROLLER, CONTROLLER, (Need::Static, cargo::STATIC))?;
-                write_controller(&program, &folder)?;
+                write_controller(&controller()?, &folder)?;
             }
             (false, Some((exe, csi_proxy))) => write(&exe, &csi_proxy, &folder)?,
             (false, None) => {
@@ -99,6 +98,11 @@ fn read(program: &Path, system: &str, begins: &[u8]) -> Result<Vec<u8>> {
     let is_one = bytes.starts_with(begins);
     ensure!(is_one, "{}: no {system} program", program.display());
     Ok(bytes)
+}
+
+/// The program of the controller's image.
+pub(crate) fn controller() -> Result<PathBuf> {
+    build(CONTROLLER, CONTROLLER, (Need::Static, cargo::STATIC))
 }
 
 fn build(package: &str, binary: &str, (need, target): (Need, &str)) -> Result<PathBuf> {
