@@ -3,6 +3,6 @@
 pub use node::api::Disks;
 pub use node::{
     Criterion, DiskIds, DiskQuery, Excluded, FoundDisk, Guarded, Location, NamespaceConvention,
-    NotEnough, NotIdentified, Page83, SeenDisk, SerialNumber, TrivialName,
+    NotEnough, NotIdentified, OfflineReason, Page83, SeenDisk, SerialNumber, TrivialName,
 };
 pub use os::DiskNumber;

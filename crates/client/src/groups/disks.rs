@@ -4,7 +4,7 @@ use std::time::Duration;
 use formats::location::Location;
 use node::api::sealed::Wait;
 use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, Volumes};
-use node::{DiskIds, DiskQuery, FileSystemType, FoundDisk};
+use node::{DiskIds, DiskQuery, FileSystemType, FoundDisk, OfflineReason};
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
 use super::{Read, bytes, disk_of_text, find, is_too_old, unsupported};
@@ -155,6 +155,15 @@ impl Disks for Node {
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         find::require(self, "online disk", disk, deadline)?;
         switch(self, "online disk", disk, State::Online, deadline)
+    }
+
+    fn offline_reason(
+        &self,
+        disk: DiskNumber,
+        _deadline: Deadline,
+    ) -> Result<Option<OfflineReason>> {
+        let cause = unsupported("why a disk is offline", Feature::OfflineReasons);
+        Err(Error::new("look at disk", disk, cause))
     }
 
     fn is_read_only(&self, disk: DiskNumber, _deadline: Deadline) -> Result<bool> {

@@ -166,6 +166,22 @@ pub const CHECKS: &[Check] = &[
         look: iscsi::session_away,
     },
     Check {
+        id: "disk-offline",
+        severity: Severity::Error,
+        looks_at: "whether the disk of each staged LUN is online",
+        words: &["Windows keeps it offline"],
+        advice: "end the reason (Policy: a person or a program took it offline), then Set-Disk -Number N -IsOffline $false",
+        page: "docs/stuck.md#disks",
+        covered_by: &[
+            "iscsi-stopped",
+            "target-away",
+            "session-away",
+            "driver-absent",
+        ],
+        is_moved_by_calls: true,
+        look: iscsi::disk_offline,
+    },
+    Check {
         id: "node-hangs",
         severity: Severity::Error,
         looks_at: "whether each part of Windows answered the other checks in time",

@@ -12,7 +12,7 @@ use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Effect, Rule};
+use wincsi::sim::{Bus, DiskSpec, Effect, Rule};
 use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -25,6 +25,8 @@ use crate::support::KUBELET;
 use crate::support::requests::{map, request_at};
 
 const SECOND: &str = "10.0.0.8";
+/// As the array names its first LUN.
+const LUN: &str = "600140500000000a";
 const SHARE: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\3\globalmount";
 
 /// Names that are in nothing else by accident.
@@ -44,7 +46,7 @@ pub(crate) struct Patient {
 }
 
 impl Patient {
-    /// A node with a share, and a LUN to which two portals lead.
+    /// A node with a share, a LUN to which two portals lead, and a disk that is nobody's.
     pub(crate) fn healthy() -> Self {
         let fixture = Fixture::new();
         let mut target = None;
@@ -59,6 +61,9 @@ impl Patient {
             is_registered: Arc::new(AtomicBool::new(true)),
         };
         fs::create_dir(patient.registry()).unwrap();
+        // It comes offline.
+        let other = DiskSpec::on(Bus::Sas).lun(2);
+        patient.fixture.attach("other", &other, 64 << 20);
         patient.fixture.make_directory(SHARE);
         patient.set_portals(&[ADDRESS, SECOND]);
         patient.stage();
@@ -198,6 +203,20 @@ fn unmap(patient: &Patient) {
     smb.unmap(&remote, soon).unwrap();
 }
 
+fn set_online(patient: &Patient, is_online: bool) {
+    let (soon, disks) = (
+        patient.fixture.soon(),
+        patient.fixture.hand.operations().disks(),
+    );
+    let ids = disks.ids(soon).unwrap();
+    let mut luns = ids.iter().filter(|(_, ids)| ids.page83 == LUN);
+    let disk = *luns.next().unwrap().0;
+    match is_online {
+        true => disks.set_online(disk, soon).unwrap(),
+        false => disks.set_offline(disk, soon).unwrap(),
+    }
+}
+
 fn no_names(patient: &Patient) {
     let no_such_host = Win32(11001);
     patient
@@ -260,8 +279,13 @@ fn heal(patient: &Patient) {
 }
 
 /// In this order they come together, and in the other one they go: a volume is staged again last.
-pub(crate) fn sicknesses() -> [Sickness; 13] {
+pub(crate) fn sicknesses() -> [Sickness; 14] {
     [
+        sickness(
+            "disk-offline",
+            |it| set_online(it, false),
+            |it| set_online(it, true),
+        ),
         sickness("iscsi-stopped", stop_initiator, start_and_stage),
         sickness("share-not-mapped", unmap, Patient::stage),
         sickness("portal-away", |it| it.set_portals(&[ADDRESS]), both_portals),
@@ -311,6 +335,18 @@ fn each_sickness_is_found_until_it_is_mended() {
         Vec::from_iter(others.map(|check| check.id)),
         ["driver-absent"]
     );
+}
+
+#[test]
+fn an_offline_disk_has_its_reason() {
+    let patient = Patient::healthy();
+    set_online(&patient, false);
+    let report = patient.examine();
+    let [finding] = &report.findings[..] else {
+        panic!("{report:?}")
+    };
+    let expected = "is offline: Policy (volumes \"canary-lun\")";
+    assert!(finding.text.ends_with(expected), "{finding:?}");
 }
 
 /// Both are found, unless the table has one as the cause of the other, or what hangs is what would report it.
@@ -380,8 +416,11 @@ fn in_an_unknown_boot_nothing_is_missed() {
 /// The operations of a look are on this list, of which none changes the node; and neither node nor records are changed.
 #[test]
 fn a_look_changes_nothing() {
-    const READS: [&str; 5] = [
+    const READS: [&str; 8] = [
         "GetFileAttributesExW",
+        "IOCTL_DISK_GET_DISK_ATTRIBUTES",
+        "IOCTL_STORAGE_GET_DEVICE_NUMBER",
+        "IOCTL_STORAGE_QUERY_PROPERTY",
         "IWbemServices.ExecQuery",
         "NtQuerySystemInformation",
         "QueryServiceStatusEx",

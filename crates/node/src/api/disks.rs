@@ -8,7 +8,7 @@ use super::Result;
 #[allow(unused_imports, reason = "the pages link to them")]
 use super::links::*;
 use super::operations::operations;
-use crate::{DiskIds, DiskQuery, FileSystemType, FoundDisk};
+use crate::{DiskIds, DiskQuery, FileSystemType, FoundDisk, OfflineReason};
 
 operations! {
 by deadline;
@@ -124,6 +124,14 @@ pub trait Disks {
     /// [`NotFound`], [`NotAnswering`].
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_online, "look at disk", disk;
+
+    /// Why Windows has the disk offline, as the storage provider knew it last: it is not made to look again. `None` of
+    /// a disk that is online, or offline without a reason.
+    ///
+    /// # Errors
+    /// As [`Disks::is_online`]. [`Cause::Unsupported`] without [`Feature::OfflineReasons`].
+    fn offline_reason(&self, disk: DiskNumber, deadline: Deadline) -> Result<Option<OfflineReason>>
+        = disks.offline_reason, "look at disk", disk;
 
     /// Whether the disk has the read-only attribute.
     ///

@@ -65,8 +65,9 @@ features![
     LoginOptions "login-options": "`Iscsi::connect_with` with options", UNSUPPORTED;
     MapOptions "map-options": "`Smb::map` with options", UNSUPPORTED;
     MappingList "mapping-list": "`Smb::mappings`", UNSUPPORTED;
-    OfflineReasons "offline-reasons": "`Disks::bring_online` and `Disks::partition` refuse a second path to a disk",
-        "both paths are online";
+    OfflineReasons "offline-reasons":
+        "`Disks::offline_reason`; `Disks::bring_online` and `Disks::partition` refuse a second path to a disk",
+        "`Unsupported`; both paths are online";
     Outcomes "outcomes":
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
         "`Unreported`, except for a new format";

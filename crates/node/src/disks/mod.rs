@@ -77,6 +77,15 @@ impl<'a> Disks<'a> {
         Ok(!self.node.disk_attributes(disk)?.offline)
     }
 
+    pub fn offline_reason(
+        &self,
+        disk: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<Option<OfflineReason>, DiskError> {
+        self.node.check(deadline, "look at disk", &disk)?;
+        Ok(OfflineReason::reported(self.node, disk, deadline)?)
+    }
+
     pub fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
         self.node.check(deadline, "look at disk", &disk)?;
         Ok(self.node.disk_attributes(disk)?.read_only)

@@ -27,10 +27,19 @@ impl OfflineReason {
         deadline: Deadline,
     ) -> Result<Option<Self>, ProviderError> {
         disk.refresh(node);
+        Self::reported(node, disk.number, deadline)
+    }
+
+    /// As the provider's row has it.
+    pub(super) fn reported(
+        node: &Node,
+        disk: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<Option<Self>, ProviderError> {
         let query = Query::all(disk::CLASS.name, &[disk::OFFLINE_REASON.name])
-            .with(disk::NUMBER.name, Value::uint32(disk.number.0));
+            .with(disk::NUMBER.name, Value::uint32(disk.0));
         let found = local_rows::query(node, &query, deadline)?;
-        let row = sole(&format_args!("disk {}", disk.number), found)?;
+        let row = sole(&format_args!("disk {disk}"), found)?;
         let reason = row.u32_or_null(disk::OFFLINE_REASON.name)?;
         let is_known = |reason: &u32| *reason != offline_reason::NONE.value;
         Ok(reason.filter(is_known).map(Self))

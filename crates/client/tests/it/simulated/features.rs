@@ -212,7 +212,7 @@ fn a_format_has_options_in_process_alone() {
 #[test]
 fn entries_links_space_and_the_system_are_told_in_process_alone() {
     type Ask = fn(&ClientFixture) -> Result<(), Error>;
-    let asks: [(Feature, Ask); 9] = [
+    let asks: [(Feature, Ask); 10] = [
         (Feature::DirectoryLinks, |own| {
             let (to, at) = (path("away"), path("link"));
             own.node.filesystem().link_directory(&to, &at, own.soon())
@@ -247,6 +247,10 @@ fn entries_links_space_and_the_system_are_told_in_process_alone() {
         }),
         (Feature::SystemIdentity, |own| {
             own.node.system().uuid(own.soon()).map(drop)
+        }),
+        (Feature::OfflineReasons, |own| {
+            let (disks, disk) = (own.node.disks(), own.found().number());
+            disks.offline_reason(disk, own.soon()).map(drop)
         }),
         (Feature::WriteProtection, |own| {
             let (disks, disk) = (own.node.disks(), own.found().number());

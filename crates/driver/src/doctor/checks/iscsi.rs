@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wincsi::Feature;
+use wincsi::disks::{DiskIds, DiskNumber};
 use wincsi::iscsi::Portal;
 use wincsi::system::{ServiceName, ServiceState};
 
-use crate::doctor::notes::{Notes, Provider};
+use crate::doctor::notes::{Doubt, Notes, Provider};
 use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
@@ -133,4 +134,42 @@ pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) 
             notes.found(&iqn, text, used.volumes);
         }
     }
+}
+
+/// A disk that Windows does not list, or that no longer says which it is, is not known to be offline.
+pub(in crate::doctor) fn disk_offline(subject: &Subject<'_>, notes: &mut Notes) {
+    let staged = subject.staged_in_this_boot::<Disk<Target>>(notes);
+    if staged.is_empty() {
+        return;
+    }
+    let disks = subject.ask(Provider::Disks, |node, until| node.disks().ids(until));
+    let Some(disks) = notes.seen(disks) else {
+        return;
+    };
+    for record in staged {
+        let is_of = |ids: &DiskIds| record.content.identity.as_ref() == Some(&ids.page83);
+        for (disk, _) in disks.iter().filter(|(_, ids)| is_of(ids)) {
+            if let Some(text) = notes.seen(offline(subject, *disk)).flatten() {
+                let iqn = record.content.source.iqn.to_string();
+                notes.found(&iqn, text, [record.volume.clone()]);
+            }
+        }
+    }
+}
+
+/// That a disk is offline, and why, if the host says it.
+fn offline(subject: &Subject<'_>, disk: DiskNumber) -> Result<Option<String>, Doubt> {
+    if subject.ask(Provider::Disks, |node, until| {
+        node.disks().is_online(disk, until)
+    })? {
+        return Ok(None);
+    }
+    let reason = subject.ask(Provider::Disks, |node, until| {
+        node.disks().offline_reason(disk, until)
+    });
+    Ok(Some(match reason {
+        Ok(Some(reason)) => format!("disk {disk} is offline: {reason}"),
+        Ok(None) | Err(Doubt::Lacking(_)) => format!("disk {disk} is offline"),
+        Err(doubt) => return Err(doubt),
+    }))
 }
