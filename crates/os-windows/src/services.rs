@@ -33,7 +33,8 @@ impl Services for NativeServices {
             .and_then(state)
             .map_err(|cause| failure::error("QueryServiceStatusEx", name, cause))?;
         let display_name = lossy(&config.display_name);
-        Ok(ServiceInfo::new(display_name, start_type, state))
+        let info = ServiceInfo::new(display_name, start_type, state);
+        Ok(info.started_by(lossy(&config.command)))
     }
 
     /// Includes indirect dependents: by the call's documentation the order is the reverse of their

@@ -39,6 +39,8 @@ pub struct ServiceInfo {
     pub start_type: StartType,
     /// Its current state.
     pub state: ServiceState,
+    /// How its process is started (`QUERY_SERVICE_CONFIGW.lpBinaryPathName`); `None` if the backend does not report it.
+    pub command: Option<String>,
 }
 
 impl ServiceInfo {
@@ -53,7 +55,15 @@ impl ServiceInfo {
             display_name: display_name.into(),
             start_type,
             state,
+            command: None,
         }
+    }
+
+    /// The same, started by this command line.
+    #[must_use]
+    pub fn started_by(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
     }
 }
 

@@ -30,7 +30,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "kubelet-folder",
         severity: Severity::Error,
-        looks_at: "kubelet's folder `plugins_registry`",
+        looks_at: "kubelet's folder `plugins_registry`, and the `--root-dir` of its service",
         words: &["not found in the list of registered CSI drivers"],
         advice: "set -kubelet-path (in Helm windows.kubelet) to the --root-dir of this node's kubelet",
         page: "docs/driver.md#registration",

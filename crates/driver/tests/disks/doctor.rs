@@ -12,7 +12,7 @@ use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Bus, DiskSpec, Effect, Rule};
+use wincsi::sim::{Bus, DiskSpec, Effect, NodeSpec, Rule, ServiceSpec};
 use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -20,7 +20,7 @@ use wincsi_driver::doctor::{CHECKS, Doctor, Report, Severity};
 
 use crate::deaths::Mortal as _;
 use crate::fixture::{STAGING, TARGET};
-use crate::iscsi::{ADDRESS, Fixture, IQN, start_initiator};
+use crate::iscsi::{ADDRESS, Fixture, IQN, SETUP, start_initiator};
 use crate::support::KUBELET;
 use crate::support::requests::{map, request_at};
 
@@ -48,7 +48,12 @@ pub(crate) struct Patient {
 impl Patient {
     /// A node with a share, a LUN to which two portals lead, and a disk that is nobody's.
     pub(crate) fn healthy() -> Self {
-        let fixture = Fixture::new();
+        let patient = Self::on(Fixture::new());
+        assert_eq!(patient.examine().exit_code(), 0);
+        patient
+    }
+
+    fn on(fixture: Fixture) -> Self {
         let mut target = None;
         let keep = |server: &mut ServerSpec| target = server.target.first().cloned();
         fixture.array().change_server("array", keep).unwrap();
@@ -67,7 +72,6 @@ impl Patient {
         patient.fixture.make_directory(SHARE);
         patient.set_portals(&[ADDRESS, SECOND]);
         patient.stage();
-        assert_eq!(patient.examine().exit_code(), 0);
         patient
     }
 
@@ -335,6 +339,37 @@ fn each_sickness_is_found_until_it_is_mended() {
         Vec::from_iter(others.map(|check| check.id)),
         ["driver-absent"]
     );
+}
+
+#[test]
+fn kubelets_service_has_the_drivers_folder() {
+    let (found, seen) = ("kubelet-folder", [""; 0]);
+    for (command, findings, is_seen) in [
+        (
+            r"C:\k\kubelet.exe --root-dir=D:\kubelet",
+            &[found][..],
+            true,
+        ),
+        (
+            r"C:\k\kubelet.exe --root-dir=c:\VAR\lib\kubelet",
+            &seen,
+            true,
+        ),
+        (r"C:\k\nssm.exe", &seen, false),
+    ] {
+        let service = ServiceSpec {
+            name: "kubelet".to_owned(),
+            command: command.to_owned(),
+            ..ServiceSpec::default()
+        };
+        let has_service = |spec: &mut NodeSpec| spec.service.push(service);
+        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), has_service, SETUP));
+        let report = patient.examine();
+        let checks = report.findings.iter().map(|one| one.check.as_str());
+        assert_eq!(Vec::from_iter(checks), findings, "{command}");
+        let unseen = report.unseen.iter().any(|one| one.check == found);
+        assert_eq!(!unseen, is_seen, "{command}");
+    }
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(crate) struct Config {
     /// `dwStartType`.
     pub(crate) start_type: u32,
     pub(crate) display_name: OsString,
+    /// `lpBinaryPathName`.
+    pub(crate) command: OsString,
 }
 
 impl Service {
@@ -80,6 +82,7 @@ impl Service {
         Ok(Config {
             start_type: config.dwStartType,
             display_name: buffer.text(config.lpDisplayName)?,
+            command: buffer.text(config.lpBinaryPathName)?,
         })
     }
 

@@ -1,10 +1,19 @@
 //! The driver itself: its sockets, its registration, its records.
 
 use transport::Endpoint;
+use wincsi::system::ServiceName;
+use wincsi::{Condition, WinPath};
 
-use crate::doctor::notes::{Doubt, Notes};
+use crate::doctor::notes::{Doubt, Notes, Provider};
 use crate::doctor::subject::{Driver, Subject};
 use crate::record::StoreError;
+
+/// Kubelet's service, where it is one.
+const SERVICE: &str = "kubelet";
+
+/// Kubelet's own default of `--root-dir`
+/// (<https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>).
+const ROOT_DIR: &str = "/var/lib/kubelet";
 
 pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes) {
     // A sidecar registers, or a port of a test has no folder.
@@ -14,10 +23,66 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
     let Some(folder) = socket.parent() else {
         return;
     };
-    if notes.seen(subject.is_folder(folder.to_owned())) == Some(false) {
+    if let Some(text) = notes.seen(other_root(subject)).flatten() {
+        notes.found("", text, None);
+    } else if notes.seen(subject.is_folder(folder.to_owned())) == Some(false) {
         let text = format!("kubelet has no folder {}", folder.display());
         notes.found("", text, None);
     }
+}
+
+/// That kubelet's service gives it another folder than this driver has.
+fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
+    let (Some(own), Ok(name)) = (&subject.site.kubelet, ServiceName::parse(SERVICE)) else {
+        return Ok(None);
+    };
+    let service = subject.ask(Provider::Services, |node, until| {
+        match node.system().service(&name, until) {
+            Err(error) if error.is(Condition::NotFound) => Ok(None),
+            service => service.map(Some),
+        }
+    })?;
+    let root = service.and_then(|service| root_dir(&service.command?));
+    let unknown = "no service kubelet says by its command line which folder kubelet has";
+    let root = root.ok_or_else(|| Doubt::Lacking(unknown.to_owned()))?;
+    let is_own = root.to_string().eq_ignore_ascii_case(&own.to_string());
+    Ok(
+        (!is_own)
+            .then(|| format!("kubelet's service has --root-dir {root}, and this driver {own}")),
+    )
+}
+
+/// The `--root-dir` of a command line that starts kubelet itself.
+fn root_dir(command: &str) -> Option<WinPath> {
+    let mut words = words(command).into_iter();
+    let program = words.next()?.to_lowercase();
+    let program = program.rsplit(['\\', '/']).next()?;
+    if program.trim_end_matches(".exe") != SERVICE {
+        return None;
+    }
+    let mut root = ROOT_DIR.to_owned();
+    while let Some(word) = words.next() {
+        let flag = word.trim_start_matches('-');
+        match flag.split_once('=') {
+            Some(("root-dir", value)) => value.clone_into(&mut root),
+            None if flag == "root-dir" => root = words.next()?,
+            _ => {}
+        }
+    }
+    // Nothing says what a variable of the environment stands for.
+    let is_plain = !root.contains('%');
+    is_plain.then(|| WinPath::parse_on_drive(&root, 'C').ok())?
+}
+
+/// The words of a command line. A quotation mark is always a limit: paths have none.
+fn words(command: &str) -> Vec<String> {
+    let mut is_quoted = false;
+    let words = command.split(move |letter: char| {
+        is_quoted ^= letter == '"';
+        letter.is_whitespace() && !is_quoted
+    });
+    let words = words.map(|word| word.replace('"', ""));
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 pub(in crate::doctor) fn absent(subject: &Subject<'_>, notes: &mut Notes) {
@@ -51,6 +116,41 @@ pub(in crate::doctor) fn unreadable_records(subject: &Subject<'_>, notes: &mut N
         match error {
             StoreError::Unreadable { .. } => notes.found("", error.to_string(), None),
             _ => notes.unseen(Doubt::Unasked(error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_that_of_kubelets_flags() {
+        let default = Some(r"C:\var\lib\kubelet");
+        for (command, root) in [
+            (r"C:\k\kubelet.exe --windows-service", default),
+            (
+                r"C:\k\kubelet.exe --root-dir=D:/kubelet --v=2",
+                Some(r"D:\kubelet"),
+            ),
+            (r"KUBELET -root-dir D:\a --root-dir \b", Some(r"C:\b")),
+            (
+                r#""C:\Program Files\k\kubelet.exe" --root-dir "D:\a b""#,
+                Some(r"D:\a b"),
+            ),
+            (
+                r#"C:\k\kubelet.exe --root-dir="D:\a b" --x"#,
+                Some(r"D:\a b"),
+            ),
+            (r"C:\k\kubelet.exe --x-root-dir=D:\a", default),
+            (r"C:\k\kubelet.exe --root-dir=%DATA%\kubelet", None),
+            (r"C:\k\kubelet.exe --root-dir=kubelet", None),
+            (r"C:\k\kubelet.exe --root-dir", None),
+            (r"C:\k\nssm.exe", None),
+            ("", None),
+        ] {
+            let found = root_dir(command).map(|root| root.to_string());
+            assert_eq!(found.as_deref(), root, "{command}");
         }
     }
 }
