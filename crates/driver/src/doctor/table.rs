@@ -32,7 +32,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Error,
         looks_at: "kubelet's folder `plugins_registry`, and the `--root-dir` of its service",
         words: &["not found in the list of registered CSI drivers"],
-        advice: "set -kubelet-path (in Helm windows.kubelet) to the --root-dir of this node's kubelet",
+        advice: "set -kubelet-path to DIR, the --root-dir of this node's kubelet; with Helm: helm upgrade wincsi charts/wincsi --namespace wincsi --reset-then-reuse-values --set-literal 'windows.kubelet=DIR'",
         page: "docs/driver.md#registration",
         covered_by: &[],
         is_moved_by_calls: false,
