@@ -10,7 +10,7 @@ use super::objects::{Objects, text};
 use crate::cargo;
 
 /// The page, and the line before its events.
-const PAGE: &str = "docs/stuck.md";
+pub(super) const PAGE: &str = "docs/stuck.md";
 const COMMAND: &str = "$ kubectl describe pod POD\n";
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
@@ -18,8 +18,7 @@ const EVENTS: &str = "/api/v1/namespaces/default/events";
 impl Life<'_> {
     /// Begins pods that fail, compares their events with the page's, and ends them.
     pub(super) fn fail(&mut self) -> Result<()> {
-        let page = fs::read_to_string(cargo::root().join(PAGE)).context(PAGE)?;
-        let objects = Objects::read("failures.yaml")?;
+        let (page, objects) = (page()?, Objects::read("failures.yaml")?);
         objects.apply(&self.plane.api)?;
         self.wait_for_claims(&objects)?;
         for pod in &objects.pods {
@@ -30,7 +29,8 @@ impl Life<'_> {
         for event in &seen {
             println!("          {event}");
         }
-        compare(&page, &seen)?;
+        let events: String = seen.iter().map(|event| format!("{event}\n")).collect();
+        compare(&page, COMMAND, &format!("{COMMAND}{events}"))?;
         self.end_failures(&objects)?;
         let shown_by = format!("the events of {} pods are those of {PAGE}", seen.len());
         self.done("failures seen", &shown_by);
@@ -38,7 +38,7 @@ impl Life<'_> {
     }
 
     /// The one failed mount of a pod as `kubectl describe` shows it, but for its age.
-    fn event(&mut self, pod: &str) -> Result<String> {
+    pub(super) fn event(&mut self, pod: &str) -> Result<String> {
         let which = format!("reason=FailedMount,involvedObject.name={pod}");
         let events = format!("{EVENTS}?fieldSelector={which}");
         self.wait_for(&events, |list| {
@@ -63,15 +63,18 @@ impl Life<'_> {
     }
 }
 
-/// Fails unless the page's events are these.
-fn compare(page: &str, seen: &[String]) -> Result<()> {
-    let (_, after) = page.split_once(COMMAND).context("no command in the page")?;
-    let (events, _) = after.split_once("```").context("no end of the events")?;
-    let seen: String = seen.iter().map(|event| format!("{event}\n")).collect();
-    ensure!(
-        events == seen,
-        "{PAGE} has\n{events}and kubelet says\n{seen}"
-    );
+/// The page's text.
+pub(super) fn page() -> Result<String> {
+    fs::read_to_string(cargo::root().join(PAGE)).context(PAGE)
+}
+
+/// Fails unless the page's block that begins with a command is what was seen.
+pub(super) fn compare(page: &str, command: &str, seen: &str) -> Result<()> {
+    let at = page.find(command).context("no command in the page")?;
+    let (block, _) = page[at..]
+        .split_once("```")
+        .context("no end of the block")?;
+    ensure!(block == seen, "{PAGE} has\n{block}and seen is\n{seen}");
     Ok(())
 }
 
@@ -82,11 +85,12 @@ mod tests {
     #[test]
     fn the_page_has_each_event_and_no_other() {
         let page = |events: &str| format!("Look:\n```console\n{COMMAND}{events}```\nText.\n");
-        let seen = ["a b", "c"].map(str::to_owned);
-        compare(&page("a b\nc\n"), &seen).unwrap();
+        let seen = format!("{COMMAND}a b\nc\n");
+        let compare = |page: &str| compare(page, COMMAND, &seen);
+        compare(&page("a b\nc\n")).unwrap();
         for events in ["a b\n", "a b\nc\nd\n", "a d\nc\n", "c\na b\n", ""] {
-            assert!(compare(&page(events), &seen).is_err(), "{events}");
+            assert!(compare(&page(events)).is_err(), "{events}");
         }
-        assert!(compare("a b\nc\n", &seen).is_err());
+        assert!(compare("a b\nc\n").is_err());
     }
 }

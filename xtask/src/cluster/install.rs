@@ -33,7 +33,7 @@ const NODES: &str = "/api/v1/nodes";
 const CSI_DRIVER: &str = "/apis/storage.k8s.io/v1/csidrivers/wincsi.io";
 pub(super) const SMB_DRIVER: &str = "smb.csi.k8s.io";
 const SETS: &str = "/apis/apps/v1/namespaces/wincsi";
-const NODE_SET: &str = "daemonsets/wincsi-node";
+pub(super) const NODE_SET: &str = "daemonsets/wincsi-node";
 const CONTROLLER: &str = "wincsi:wincsi-controller";
 
 /// The logs of pods of node plugins, and of the nodes' kubelets.
@@ -57,7 +57,7 @@ pub(super) struct Installation<'a> {
     pub(super) life: Life<'a>,
     /// Under Wine there is none.
     second: Option<&'a Node<'a>>,
-    helm: [Helm; 2],
+    pub(super) helm: [Helm; 2],
     /// Of the switches' pages.
     ports: [u16; 4],
     /// Text that a shell, Helm or Kubernetes might read.
@@ -85,6 +85,7 @@ impl<'a> Installation<'a> {
         if let Some(second) = self.second {
             self.upgrade(&published_at)?;
             self.uninstall(&published_at)?;
+            self.mend(&published_at)?;
             self.install_each(second)?;
             self.refuse_snapshots()?;
             self.move_controller(second)?;
@@ -139,20 +140,24 @@ impl<'a> Installation<'a> {
 
     /// A pod with a disk; returns where its volume is published.
     fn use_disk(&mut self) -> Result<String> {
-        let node = self.life.node;
-        let image = "mcr.microsoft.com/windows/nanoserver:TAG_OF_THE_NODES_BUILD";
-        let values = [
-            ("UNIQUE_ID_OF_THE_DISK", DISK),
-            ("NAME-OF-THE-NODE", node.name),
-            (image, machine::RUNS_NOTHING),
-        ];
-        let objects = Objects::at("deploy/example.yaml")?.with(&values)?;
+        let (node, objects) = (self.life.node, self.example()?);
         node.attach_disk(DISK)?;
         objects.apply(&self.life.plane.api)?;
         let (published_at, place) = self.begin_pod(&objects, "data")?;
         let shown_by = format!("of a claim, scheduled to {}; {place}", node.name);
         self.life.done("disk pod Running", &shown_by);
         Ok(published_at)
+    }
+
+    /// The objects of a pod with the disk.
+    pub(super) fn example(&self) -> Result<Objects> {
+        let image = "mcr.microsoft.com/windows/nanoserver:TAG_OF_THE_NODES_BUILD";
+        let values = [
+            ("UNIQUE_ID_OF_THE_DISK", DISK),
+            ("NAME-OF-THE-NODE", self.life.node.name),
+            (image, machine::RUNS_NOTHING),
+        ];
+        Objects::at("deploy/example.yaml")?.with(&values)
     }
 
     /// A changed value, and back.
@@ -352,7 +357,7 @@ impl<'a> Installation<'a> {
     }
 
     /// How many nodes there are for Windows at first.
-    fn nodes(&self) -> u64 {
+    pub(super) fn nodes(&self) -> u64 {
         if self.second.is_some() { 2 } else { 1 }
     }
 
@@ -412,7 +417,7 @@ impl<'a> Installation<'a> {
     }
 
     /// The disk's file is in its place, and nothing was unstaged.
-    fn expect_staged(&self, published_at: &str) -> Result<()> {
+    pub(super) fn expect_staged(&self, published_at: &str) -> Result<()> {
         self.life.node.read_as_pod(published_at, FILE, TEXT)?;
         let unstaged = self.printed(PLUGINS, "NodeUnstageVolume")?;
         ensure!(unstaged == 0, "a volume was unstaged");

@@ -34,6 +34,7 @@ mod programs;
 mod restarts;
 mod running;
 mod shares;
+mod sick;
 mod smbplugin;
 mod snapshot;
 mod sockets;

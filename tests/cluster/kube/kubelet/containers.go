@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -145,7 +146,10 @@ func (c *containers) describe(made *container, config *cri.ContainerConfig, pod 
 		made.env = append(made.env, variable.Key+"="+own.Replace(string(variable.Value)))
 	}
 	for key, value := range c.Variables[pod.Labels["app.kubernetes.io/name"]] {
-		made.env = append(made.env, key+"="+value)
+		// A driver that has another folder of kubelet looks there.
+		if key != "WINCSI_REGISTRATION_ENDPOINT" || !names(config, "WINCSI_KUBELET_PATH") {
+			made.env = append(made.env, key+"="+value)
+		}
 	}
 	for _, mount := range config.Mounts {
 		below, all := mount.ContainerPath+"/", strings.Join(append(made.words, made.env...), "\n")
@@ -172,6 +176,10 @@ func (c *containers) describe(made *container, config *cri.ContainerConfig, pod 
 		}
 	}
 	return nil
+}
+
+func names(config *cri.ContainerConfig, variable string) bool {
+	return slices.ContainsFunc(config.Envs, func(one *cri.KeyValue) bool { return one.Key == variable })
 }
 
 func (c *containers) link(to string) (string, error) {
