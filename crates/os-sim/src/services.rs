@@ -58,8 +58,9 @@ impl os::Services for Services {
         self.run(operation, name, Deadline::NEVER, |machine, service| {
             let state = machine.service_state(&service);
             let start = service.start.start_type();
-            let info = ServiceInfo::new(service.display_name, start, state);
-            Ok(info.started_by(service.command))
+            let mut info = ServiceInfo::new(service.display_name, start, state);
+            info.command = service.command;
+            Ok(info)
         })
     }
 
@@ -228,7 +229,7 @@ mod tests {
     /// A node with only these services, each with its dependencies.
     fn node(services: &[(&str, Start, &[&str])]) -> (TempDir, Os) {
         let service = |&(name, start, depends_on): &(&str, Start, &[&str])| ServiceSpec {
-            command: String::new(),
+            command: None,
             name: name.to_owned(),
             display_name: name.to_owned(),
             start,

@@ -89,8 +89,8 @@ pub struct ServiceSpec {
     #[serde(default)]
     pub start: Start,
     /// How its process is started.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The services that must run for it to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
@@ -250,7 +250,7 @@ fn usual_services() -> Vec<ServiceSpec> {
         name: name.to_owned(),
         display_name: display_name.to_owned(),
         start,
-        command: String::new(),
+        command: None,
         depends_on: depends_on.iter().map(|&name| name.to_owned()).collect(),
         dies_at_start: false,
     };

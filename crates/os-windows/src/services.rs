@@ -33,8 +33,9 @@ impl Services for NativeServices {
             .and_then(state)
             .map_err(|cause| failure::error("QueryServiceStatusEx", name, cause))?;
         let display_name = lossy(&config.display_name);
-        let info = ServiceInfo::new(display_name, start_type, state);
-        Ok(info.started_by(lossy(&config.command)))
+        let mut info = ServiceInfo::new(display_name, start_type, state);
+        info.command = Some(lossy(&config.command));
+        Ok(info)
     }
 
     /// Includes indirect dependents: by the call's documentation the order is the reverse of their
@@ -116,7 +117,7 @@ fn exact(name: OsString) -> Result<String, Cause> {
         .map_err(|name| Cause::Malformed(format!("a service's name is no Unicode: {name:?}")))
 }
 
-/// A display name.
+/// A display name or a command line.
 fn lossy(name: &OsString) -> String {
     name.to_string_lossy().into_owned()
 }

@@ -58,13 +58,6 @@ impl ServiceInfo {
             command: None,
         }
     }
-
-    /// The same, started by this command line.
-    #[must_use]
-    pub fn started_by(mut self, command: impl Into<String>) -> Self {
-        self.command = Some(command.into());
-        self
-    }
 }
 
 /// `SERVICE_*_START`.

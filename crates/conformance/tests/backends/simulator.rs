@@ -154,7 +154,7 @@ fn identified(identity: &str) -> DiskSpec {
 
 fn service(name: &str, needs: &[&str]) -> ServiceSpec {
     ServiceSpec {
-        command: String::new(),
+        command: None,
         name: name.to_owned(),
         display_name: name.to_owned(),
         start: Start::Manual,

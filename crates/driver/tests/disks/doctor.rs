@@ -359,7 +359,7 @@ fn kubelets_service_has_the_drivers_folder() {
     ] {
         let service = ServiceSpec {
             name: "kubelet".to_owned(),
-            command: command.to_owned(),
+            command: Some(command.to_owned()),
             ..ServiceSpec::default()
         };
         let has_service = |spec: &mut NodeSpec| spec.service.push(service);

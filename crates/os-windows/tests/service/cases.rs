@@ -99,6 +99,8 @@ fn needed_by_another() -> Outcome {
             Some(Win32::DEPENDENT_SERVICES_RUNNING),
         ),
     };
+    let command = services.query(below.name())?.command.unwrap_or_default();
+    same(command.ends_with(" closure"), true)?;
     let listed = services.running_dependents(below.name())?;
     let stopped = services.stop(below.name(), Deadline::NEVER);
     let refused = stopped.err().and_then(|error| error.win32());

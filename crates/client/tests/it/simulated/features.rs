@@ -224,16 +224,12 @@ fn entries_links_space_and_the_system_are_told_in_process_alone() {
             Ok(())
         }),
         (Feature::EntryLooks, |own| {
-            let filesystem = own.node.filesystem();
-            filesystem
-                .read_link(&own.folder("pods"), own.soon())
-                .map(drop)
+            let (files, folder) = (own.node.filesystem(), own.folder("pods"));
+            files.read_link(&folder, own.soon()).map(drop)
         }),
         (Feature::EntryLooks, |own| {
-            let filesystem = own.node.filesystem();
-            filesystem
-                .list(&own.folder("pods"), 10, own.soon())
-                .map(drop)
+            let (files, folder) = (own.node.filesystem(), own.folder("pods"));
+            files.list(&folder, 10, own.soon()).map(drop)
         }),
         (Feature::SpaceByPath, |own| {
             let filesystem = own.node.filesystem();
@@ -249,8 +245,8 @@ fn entries_links_space_and_the_system_are_told_in_process_alone() {
             own.node.system().uuid(own.soon()).map(drop)
         }),
         (Feature::OfflineReasons, |own| {
-            let (disks, disk) = (own.node.disks(), own.found().number());
-            disks.offline_reason(disk, own.soon()).map(drop)
+            let disk = own.found().number();
+            own.node.disks().offline_reason(disk, own.soon()).map(drop)
         }),
         (Feature::WriteProtection, |own| {
             let (disks, disk) = (own.node.disks(), own.found().number());

@@ -60,7 +60,7 @@ pub(crate) fn spec() -> NodeSpec {
 
 fn service(name: &str, depends_on: &[&str]) -> ServiceSpec {
     ServiceSpec {
-        command: String::new(),
+        command: None,
         name: name.to_owned(),
         display_name: format!("The {name}"),
         start: Start::Automatic,
