@@ -420,10 +420,12 @@ impl Deleting<'_> {
         let path = &self.files.moved;
         call.empty(path, id)?;
         call.clear(&self.files.record)?;
-        let gone = match open {
-            Some(folder) => call.share.discard(folder, call.by),
-            None => call.share.remove(path, id, call.by),
+        let gone = match open.map(|folder| call.share.discard(folder, call.by)) {
+            // It may be read-only.
+            Some(Err(error)) if error.failure == Failure::Denied => None,
+            done => done,
         };
+        let gone = gone.unwrap_or_else(|| call.share.remove(path, id, call.by));
         match gone {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(call.failed(path, Failure::HiddenContent).into())
