@@ -1,17 +1,19 @@
 //! Random writes, snapshots, restores and deletes by controllers that come and go, against a model of what has to be there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+use rustix::fs::{XattrFlags, setxattr};
+use smb::{Basic, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Asked, Deleted, Error, Take, WholeSnapshot};
+use wincsi_controller::volumes::{Asked, Connector, Deleted, Error, Take, WholeSnapshot};
 
-use crate::fixture::{Controller, at, clone, create, delete, entries, gone, volume};
-use crate::server::Samba;
+use crate::fixture::{Controller, Port, at, clone, create, delete, entries, gone, volume};
+use crate::server::{Samba, soon};
 use crate::snapshots::{drop_snapshot, named, restored, take, take_of};
 
 /// How many steps are taken: those of each run of the tests, unless `WINCSI_STEPS` says more.
@@ -22,8 +24,11 @@ const SNAPSHOTS: [&str; 3] = ["snap-0", "snap-1", "snap-2"];
 const RESTORED: [&str; 2] = ["r-0", "r-1"];
 const PATHS: [&str; 6] = ["a", "b", "deep/a", "deep/b", "deep/er/a", "Z \u{e4}"];
 
-/// A tree by its paths: of a file its content, time in units of 100 ns, and whether it may be written.
-type Tree = BTreeMap<String, (Option<Vec<u8>>, u128, bool)>;
+/// Read-only, hidden, of the system, to be archived.
+const ATTRIBUTES: u32 = 0x27;
+
+/// A tree by its paths: of a file its content, and of each entry its times, but that of access, and its attributes.
+type Tree = BTreeMap<PathBuf, (Option<Vec<u8>>, Basic)>;
 
 struct Model {
     samba: Samba,
@@ -32,6 +37,8 @@ struct Model {
     /// The volume of each snapshot, what it had, and how it was answered.
     snapshots: BTreeMap<&'static str, (&'static str, Tree, WholeSnapshot)>,
     restored: BTreeMap<&'static str, (&'static str, Tree)>,
+    /// All attributes that an entry of a snapshot had.
+    seen: BTreeSet<u32>,
     step: u32,
 }
 
@@ -45,11 +52,13 @@ fn snapshots_have_what_a_model_has() {
         model.act();
     }
     model.check();
+    // Each combination, of files and of folders.
+    assert_eq!(model.seen.len(), 32, "{:x?}", model.seen);
 }
 
 impl Model {
     fn new() -> Self {
-        let samba = Samba::start();
+        let samba = Samba::with("store dos attributes = yes");
         let controller = Controller::new(samba.port());
         for name in VOLUMES {
             create(&controller, &volume(name, name)).unwrap();
@@ -60,6 +69,7 @@ impl Model {
             random: TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
             snapshots: BTreeMap::new(),
             restored: BTreeMap::new(),
+            seen: BTreeSet::new(),
             step: 0,
         }
     }
@@ -91,19 +101,26 @@ impl Model {
         let path = at(&self.samba, volume).join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(&path);
-        if self.below(4) == 0 {
-            return;
+        if self.below(4) > 0 {
+            let size = self.one(&[0, 1, 4_096, 65_536, 65_537, 200_000]);
+            let byte = self.step.to_le_bytes()[0];
+            fs::write(&path, vec![byte; size]).unwrap();
         }
-        let size = self.one(&[0, 1, 4_096, 65_536, 65_537, 200_000]);
-        let byte = self.step.to_le_bytes()[0];
-        fs::write(&path, vec![byte; size]).unwrap();
+        let root = self.samba.root();
+        let within = path.ancestors().take_while(|path| **path != root);
+        for path in within.filter(|path| path.exists()) {
+            self.dress(path);
+        }
+    }
+
+    /// Gives what is there its time, and attributes: those that Samba finds as a text in the file system.
+    fn dress(&mut self, path: &Path) {
         // Of two versions with one time and size the copy takes the first for the second.
         let time = UNIX_EPOCH + Duration::from_millis(1_000_000_000_000 + u64::from(self.step));
-        let file = fs::File::open(&path).unwrap();
-        file.set_modified(time).unwrap();
-        let mut rights = file.metadata().unwrap().permissions();
-        rights.set_readonly(self.below(5) == 0);
-        fs::set_permissions(&path, rights).unwrap();
+        fs::File::open(path).unwrap().set_modified(time).unwrap();
+        let (name, none) = ("user.DOSATTRIB", XattrFlags::empty());
+        let attributes = format!("{:#x}", self.random.next_u32() & ATTRIBUTES);
+        setxattr(path, name, attributes.as_bytes(), none).unwrap();
     }
 
     fn wanted(&self, snapshot: &str, of: &str) -> Take {
@@ -116,12 +133,15 @@ impl Model {
 
     fn take(&mut self) {
         let (name, of) = (self.one(&SNAPSHOTS), self.one(&VOLUMES));
+        let tree = self.tree(of);
         let taken = take(&self.controller, &self.wanted(name, of));
         match self.snapshots.get(name) {
             Some((source, _, before)) if *source == of => assert_eq!(taken.unwrap(), *before),
             Some(_) => assert_eq!(code(taken), Err(Code::AlreadyExists)),
             None => {
-                let tree = tree(&at(&self.samba, of));
+                assert_eq!(self.tree(of), tree, "{}", self.step);
+                let attributes = tree.values().map(|(_, basic)| basic.attributes);
+                self.seen.extend(attributes);
                 self.snapshots.insert(name, (of, tree, taken.unwrap()));
             }
         }
@@ -135,7 +155,7 @@ impl Model {
             (None, None) => assert_eq!(done, Err(Code::NotFound)),
             (None, Some((_, tree, _))) => {
                 assert_eq!(done, Ok(()));
-                assert_eq!(self::tree(&at(&self.samba, name)), *tree, "{}", self.step);
+                assert_eq!(self.tree(name), *tree, "{}", self.step);
                 self.restored.insert(name, (snapshot, tree.clone()));
             }
             // Also if the snapshot is gone.
@@ -172,16 +192,11 @@ impl Model {
         let expected = self.snapshots.values().map(|(.., whole)| whole.clone());
         assert_eq!(listed, expected.collect::<Vec<_>>(), "{}", self.step);
         for (name, (_, tree, _)) in &self.snapshots {
-            let place = at(&self.samba, ".wincsi/snapshots").join(name);
-            assert_eq!(self::tree(&place), *tree, "{} {name}", self.step);
+            let place = self.tree(&format!(".wincsi/snapshots/{name}"));
+            assert_eq!(place, *tree, "{} {name}", self.step);
         }
         for (name, (_, tree)) in &self.restored {
-            assert_eq!(
-                self::tree(&at(&self.samba, name)),
-                *tree,
-                "{} {name}",
-                self.step
-            );
+            assert_eq!(self.tree(name), *tree, "{} {name}", self.step);
         }
         for folder in ["clones", "deleted"] {
             assert!(entries(&self.samba, &format!(".wincsi/{folder}")).is_empty());
@@ -189,31 +204,37 @@ impl Model {
         let places = entries(&self.samba, ".wincsi/snapshots").len();
         assert_eq!(places, 2 * self.snapshots.len(), "{}", self.step);
     }
+
+    /// What the server has at a place, as it tells its clients.
+    fn tree(&self, place: &str) -> Tree {
+        let port = Port::plain(self.samba.port());
+        let (mut share, _) = port.open(&[], soon()).unwrap();
+        let mut tree = Tree::new();
+        let mut folders = vec![Path::new(place).parent().unwrap().to_owned()];
+        while let Some(folder) = folders.pop() {
+            let of = SharePath::new(folder.to_str().unwrap()).unwrap();
+            for entry in share.list(&of, 99, soon()).unwrap().entries {
+                let path = folder.join(entry.name.to_string());
+                let Ok(below) = path.strip_prefix(place) else {
+                    continue;
+                };
+                let basic = Basic {
+                    accessed: 0,
+                    ..entry.basic
+                };
+                let full = self.samba.root().join(&path);
+                let content = full.is_file().then(|| fs::read(&full).unwrap());
+                tree.insert(below.to_owned(), (content, basic));
+                if full.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        port.give_back(share);
+        tree
+    }
 }
 
 fn code<T>(done: Result<T, Error>) -> Result<(), Code> {
     done.map(drop).map_err(|error| error.code())
-}
-
-fn tree(root: &Path) -> Tree {
-    let mut tree = Tree::new();
-    add(&mut tree, root, String::new());
-    tree
-}
-
-fn add(tree: &mut Tree, path: &Path, name: String) {
-    let found = fs::metadata(path).unwrap();
-    let time = found
-        .modified()
-        .unwrap()
-        .duration_since(UNIX_EPOCH)
-        .unwrap();
-    let content = found.is_file().then(|| fs::read(path).unwrap());
-    let is_writable = found.is_dir() || !found.permissions().readonly();
-    for entry in fs::read_dir(path).into_iter().flatten() {
-        let entry = entry.unwrap();
-        let below = format!("{name}/{}", entry.file_name().to_str().unwrap());
-        add(tree, &entry.path(), below);
-    }
-    tree.insert(name, (content, time.as_nanos() / 100, is_writable));
 }
