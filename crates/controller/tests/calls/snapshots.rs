@@ -256,10 +256,14 @@ fn a_delete_without_secrets_is_never_ok() {
     assert_eq!(fixture.drop_snapshot("", &none), INVALID);
     let gone = "snapshot#127.0.0.1/encrypted#gone";
     assert_eq!(fixture.drop_snapshot(gone, &secrets(port)), Code::Ok);
-    assert_eq!(
-        fixture.drop_snapshot(ID, &secrets(NOWHERE)),
-        Code::Unavailable
-    );
+    let mut wrong = secrets(port);
+    wrong.insert("password".to_owned(), "x".to_owned());
+    for (secrets, code) in [
+        (secrets(NOWHERE), Code::Unavailable),
+        (wrong, Code::Unauthenticated),
+    ] {
+        assert_eq!(fixture.drop_snapshot(ID, &secrets), code);
+    }
     assert!(samba.root().join(".wincsi/snapshots/snap-1/file").exists());
 }
 
@@ -349,12 +353,19 @@ fn each_refusal_of_a_list_has_its_code() {
     by_id.snapshot_id = ID.to_owned();
     let mut negative = with_sources(port, here);
     negative.max_entries = -1;
+    let mut wrong = with_sources(port, here);
+    let password = ("password".to_owned(), "x".to_owned());
+    wrong.secrets.extend([password]);
+    let mut wrong_by_id = wrong.clone();
+    wrong_by_id.snapshot_id = ID.to_owned();
     let mut cases = vec![
         (listing(port), BLOCKED, "key source"),
         (ListSnapshotsRequest::default(), BLOCKED, "key source"),
         (by_id, BLOCKED, "snapshotter-list-secret-name"),
         (with_sources(port, " \n\t\r\n"), BLOCKED, "key source"),
         (with_sources(NOWHERE, here), Code::Unavailable, ""),
+        (wrong, Code::Unauthenticated, "user or password"),
+        (wrong_by_id, Code::Unauthenticated, "user or password"),
         (negative, INVALID, "negative"),
     ];
     for line in [
