@@ -120,7 +120,8 @@ impl Model {
         fs::File::open(path).unwrap().set_modified(time).unwrap();
         let (name, none) = ("user.DOSATTRIB", XattrFlags::empty());
         let attributes = format!("{:#x}", self.random.next_u32() & ATTRIBUTES);
-        setxattr(path, name, attributes.as_bytes(), none).unwrap();
+        let set = setxattr(path, name, attributes.as_bytes(), none);
+        set.expect("a file system with attributes of users: ext4, or tmpfs of Linux 6.6");
     }
 
     fn wanted(&self, snapshot: &str, of: &str) -> Take {
