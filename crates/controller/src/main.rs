@@ -22,17 +22,15 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error, &[]),
     };
     match flags::parse(&arguments, |name| env::var(name).ok()) {
-        Ok(Invocation::Help) => {
-            print!("{}", flags::usage());
-            ExitCode::SUCCESS
-        }
-        Ok(Invocation::Version) => {
-            println!("{}", Controller::VERSION);
-            ExitCode::SUCCESS
-        }
+        Ok(Invocation::Help) => answer(&flags::usage()),
+        Ok(Invocation::Version) => answer(&format!("{}\n", Controller::VERSION)),
         Ok(Invocation::Serve(config)) => run::run(Controller(*config)).into(),
         Err(error) => refuse(&error, &arguments),
     }
+}
+
+fn answer(text: &str) -> ExitCode {
+    run::print::<Controller>(text, 0, run::FAILED).into()
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {

@@ -7,9 +7,9 @@ use std::io::{self, BufWriter, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use program::run::{self, Program, Settings, Under};
+use program::run::{self, FAILED, Program, Settings, Under};
 use wincsi_driver::doctor::bundle::{self, Naming};
-use wincsi_driver::doctor::command::Command;
+use wincsi_driver::doctor::command::{Command, NOT_LOOKED};
 use wincsi_driver::flags::{self, Config, FlagError, Invocation};
 use wincsi_driver::lifecycle;
 use wincsi_driver::serve::{self, RunningServer, StartError};
@@ -30,9 +30,6 @@ wincsi node -help has the flags, which all take
 
 /// The drain left calls.
 const LEFT_CALLS: u8 = 3;
-
-/// The command did not do what it was started for.
-const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
     // Before anything else loads a library.
@@ -55,8 +52,7 @@ fn obey(arguments: &[String]) -> ExitCode {
             let command = Command::of(&arguments[1..]);
             with_config(&command.flags, |config| {
                 let (report, code) = command.run(config);
-                println!("{report}");
-                code.into()
+                run::print::<Driver>(&format!("{report}\n"), code, NOT_LOOKED).into()
             })
         }
         ["collect", ..] => {
@@ -70,10 +66,7 @@ fn obey(arguments: &[String]) -> ExitCode {
             };
             with_config(&flags, |config| collect(config, naming))
         }
-        ["-version" | "--version" | "version", ..] => {
-            println!("{}", Driver::VERSION);
-            ExitCode::SUCCESS
-        }
+        ["-version" | "--version" | "version", ..] => answer(&format!("{}\n", Driver::VERSION), 0),
         _ => {
             eprint!("{USAGE}");
             run::USAGE.into()
@@ -83,14 +76,8 @@ fn obey(arguments: &[String]) -> ExitCode {
 
 fn with_config(arguments: &[String], act: impl FnOnce(&Config) -> ExitCode) -> ExitCode {
     match flags::parse(arguments, |name| env::var(name).ok()) {
-        Ok(Invocation::Help) => {
-            print!("{}", flags::usage());
-            ExitCode::SUCCESS
-        }
-        Ok(Invocation::Version) => {
-            println!("{}", Driver::VERSION);
-            ExitCode::SUCCESS
-        }
+        Ok(Invocation::Help) => answer(&flags::usage(), 0),
+        Ok(Invocation::Version) => answer(&format!("{}\n", Driver::VERSION), 0),
         Ok(Invocation::Serve(config)) => act(&config),
         Err(error) => refuse(&error, arguments),
     }
@@ -103,20 +90,20 @@ fn serve(config: &Config) -> ExitCode {
 fn drain(config: &Config) -> ExitCode {
     ended(lifecycle::drain(config), |drained| {
         match drained.is_complete() {
-            true => ExitCode::SUCCESS,
-            false => LEFT_CALLS.into(),
+            true => 0,
+            false => LEFT_CALLS,
         }
     })
 }
 
 fn deregister(config: &Config) -> ExitCode {
-    ended(lifecycle::deregister(config), |_| ExitCode::SUCCESS)
+    ended(lifecycle::deregister(config), |_| 0)
 }
 
 fn collect(config: &Config, naming: Naming) -> ExitCode {
     let to = io::stdout().lock();
-    if to.is_terminal() {
-        eprint!("a bundle is no text: redirect it to a file\n{USAGE}");
+    if to.is_terminal() || run::is_output_lost() {
+        eprint!("a bundle is no text, and lost without a file: redirect it to one\n{USAGE}");
         return run::USAGE.into();
     }
     match bundle::collect(config, naming, BufWriter::new(to)) {
@@ -128,17 +115,18 @@ fn collect(config: &Config, naming: Naming) -> ExitCode {
     }
 }
 
-fn ended<T: Display>(outcome: Result<T, impl Error>, code: fn(&T) -> ExitCode) -> ExitCode {
+fn ended<T: Display>(outcome: Result<T, impl Error>, code: fn(&T) -> u8) -> ExitCode {
     match outcome {
-        Ok(done) => {
-            println!("{done}");
-            code(&done)
-        }
+        Ok(done) => answer(&format!("{done}\n"), code(&done)),
         Err(error) => {
             eprintln!("{}: {error}", Driver::NAME);
             FAILED.into()
         }
     }
+}
+
+fn answer(text: &str, status: u8) -> ExitCode {
+    run::print::<Driver>(text, status, FAILED).into()
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {

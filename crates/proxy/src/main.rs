@@ -28,17 +28,15 @@ fn obey(arguments: &[String]) -> ExitCode {
         return service::main(rest);
     }
     match flags::parse_with_variables(arguments, |name| env::var(name).ok()) {
-        Ok(Invocation::Help) => {
-            print!("{}\n{}", flags::usage(), service::HELP);
-            ExitCode::SUCCESS
-        }
-        Ok(Invocation::Version) => {
-            println!("{}", Proxy::VERSION);
-            ExitCode::SUCCESS
-        }
+        Ok(Invocation::Help) => answer(&format!("{}\n{}", flags::usage(), service::HELP)),
+        Ok(Invocation::Version) => answer(&format!("{}\n", Proxy::VERSION)),
         Ok(Invocation::Serve(config)) => run::run(Proxy(config)).into(),
         Err(error) => refuse(&error, arguments),
     }
+}
+
+fn answer(text: &str) -> ExitCode {
+    run::print::<Proxy>(text, 0, run::FAILED).into()
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {

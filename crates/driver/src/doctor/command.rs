@@ -25,7 +25,7 @@ use crate::kinds::{self, Row};
 use crate::lifecycle;
 
 /// There is no report.
-const NOT_LOOKED: u8 = 4;
+pub const NOT_LOOKED: u8 = 4;
 
 /// How much longer than its look the driver's answer may take.
 const MORE: Duration = Duration::from_secs(10);

@@ -1,9 +1,10 @@
 //! `wincsi doctor` as a person runs it, beside a driver and without one.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::process::Stdio;
 use std::thread;
 
 use serde_json::Value;
@@ -172,5 +173,27 @@ fn a_bundle_is_read_where_the_node_is_not() {
     ] {
         let refused = elsewhere.run(words, &[]);
         assert_eq!(refused.code, Some(code), "{}", refused.output);
+    }
+}
+
+/// Who reads a pipe may have seen enough of a report, but not of a bundle.
+#[test]
+fn an_output_that_is_lost_is_a_failure() {
+    let kubelet = Kubelet::new();
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let left = || Stdio::from(io::pipe().unwrap().1);
+    for (output, word, code, text) in [
+        (left(), "doctor", 3, ""),
+        (left(), "-version", 0, ""),
+        (full(), "doctor", 4, "No space left"),
+        (full(), "-version", 1, "No space left"),
+        (left(), "collect", 1, "is not written: Broken pipe"),
+        (full(), "collect", 1, "is not written: No space left"),
+        (Stdio::null(), "collect", 2, "redirect it"),
+    ] {
+        let ended = kubelet.run_into(output, &[word]);
+        assert_eq!(ended.code, Some(code), "{word}: {}", ended.output);
+        assert!(ended.output.contains(text), "{word}: {}", ended.output);
+        assert_eq!(ended.output.is_empty(), text.is_empty(), "{}", ended.output);
     }
 }

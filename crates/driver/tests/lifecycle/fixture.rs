@@ -114,6 +114,14 @@ impl Kubelet {
         self.spawn(words, flags).end()
     }
 
+    /// As [`Self::run`], with another standard output.
+    pub(crate) fn run_into(&self, output: impl Into<Stdio>, words: &[&str]) -> Ended {
+        let log = self.home.path().join("command.log");
+        let child = self.command(words, &[], &log).stdout(output).spawn();
+        let child = child.unwrap();
+        Running { child, log }.end()
+    }
+
     /// Starts a command of the program.
     pub(crate) fn spawn(&self, words: &[&str], flags: &[&str]) -> Running {
         let log = self.home.path().join("command.log");

@@ -1,6 +1,7 @@
-use std::process;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
+use std::{fs, process};
 
 use super::{Program, Surroundings, Under};
 use crate::flags::FlagError;
@@ -12,6 +13,12 @@ use crate::log;
 /// None here.
 pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
     Ok(())
+}
+
+/// Whether standard output keeps nothing: where it is closed, the standard library has opened the null device.
+pub fn is_output_lost() -> bool {
+    let devices = ["/dev/stdout", "/dev/null"].map(|path| fs::metadata(path).map(|it| it.rdev()));
+    matches!(devices, [Ok(output), Ok(null)] if output == null)
 }
 
 /// Serves until a signal ends the process. There is no service control manager here.

@@ -2,6 +2,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;
+use std::io::Write as _;
 use std::panic::{self, PanicHookInfo};
 use std::time::Duration;
 use std::{io, thread};
@@ -12,10 +13,10 @@ use crate::log;
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod platform;
 
-pub use platform::{refuse, restrict_libraries, run};
+pub use platform::{is_output_lost, refuse, restrict_libraries, run};
 
 /// The program failed.
-const FAILED: u8 = 1;
+pub const FAILED: u8 = 1;
 
 /// An invalid command line. Go's `flag` package ends a program with this code.
 pub const USAGE: u8 = 2;
@@ -130,6 +131,20 @@ fn serve_in_console<P: Program>(program: &P, surroundings: &impl Surroundings) -
     match serve(program, surroundings) {
         Ok(()) => 0,
         Err(failure) => complain::<P>(&failure),
+    }
+}
+
+/// Writes a command's answer to standard output, and returns the program's exit status: `status`, also where the reader
+/// of a pipe has seen enough, or else `unwritten`, and people are shown why.
+pub fn print<P: Program>(answer: &str, status: u8, unwritten: u8) -> u8 {
+    let mut output = io::stdout().lock();
+    let written = output.write_all(answer.as_bytes());
+    match written.and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain::<P>(&error);
+            unwritten
+        }
+        _ => status,
     }
 }
 

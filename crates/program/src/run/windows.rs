@@ -1,3 +1,5 @@
+use std::io;
+use std::os::windows::io::AsRawHandle as _;
 use std::time::Duration;
 
 use os::{Event, EventLevel, EventLog as _};
@@ -13,6 +15,11 @@ use crate::flags::FlagError;
 /// The program's exit status, when Windows refuses.
 pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
     os_windows::search_system32_only().map_err(|error| super::complain::<P>(&error))
+}
+
+/// Whether standard output keeps nothing, as there is none. The standard library fails no write to it.
+pub fn is_output_lost() -> bool {
+    io::stdout().as_raw_handle().is_null()
 }
 
 /// Serves until a request to end, or under the service control manager until its stop.
