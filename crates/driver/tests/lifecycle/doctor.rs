@@ -8,8 +8,11 @@ use std::process::Stdio;
 use std::thread;
 
 use serde_json::Value;
+use wincsi::sim::smb::ServerHealth::Down;
+use wincsi::sim::smb::ServerSpec;
+use wire::csi::v1::node::NodeStageVolume;
 
-use crate::fixture::{Driver, Ended, Kubelet};
+use crate::fixture::{Driver, Ended, Kubelet, SECRET, call, stage_of_share};
 
 /// The report, and the checks that found something.
 fn examine(kubelet: &Kubelet) -> (Value, Vec<String>, Option<i32>) {
@@ -115,6 +118,38 @@ fn a_sidecars_folder_of_kubelet_is_not_looked_at() {
     );
     let _driver = Driver::with_flags(&kubelet, &off);
     assert_eq!(codes(), Some(0));
+}
+
+/// Three servers that are down, a provider that hangs, and no log that takes a line.
+#[test]
+fn a_full_log_disk_keeps_no_finding_back() {
+    let kubelet = Kubelet::new();
+    let log = [
+        "-logtostderr=false",
+        "-log_file=/dev/full",
+        "-skip_log_headers",
+    ];
+    let _driver = Driver::with_flags(&kubelet, &log);
+    kubelet.register();
+    let servers = ["a", "b", "c"];
+    for name in servers {
+        let (server, user) = (kubelet.servers(), r"AZURE\pods");
+        let spec = ServerSpec::sharing("data", user, SECRET);
+        server.add_server(name, &spec).unwrap();
+        let stage = stage_of_share(name, format!("//{name}/data"), user);
+        call::<NodeStageVolume>(&kubelet.csi(), &stage).unwrap();
+        server.set_condition(name, Down).unwrap();
+    }
+    kubelet.hang("IWbemServices.ExecQuery");
+    let (report, _, code) = examine(&kubelet);
+    assert_eq!((&report["way"], code), (&"driver".into(), Some(3)));
+    let findings = report["findings"].as_array().unwrap().iter();
+    let objects = Vec::from_iter(findings.map(|one| one["object"].as_str().unwrap()));
+    assert_eq!(
+        objects,
+        ["a", "b", "c", "Windows's SMB provider"],
+        "{report}"
+    );
 }
 
 /// A server's name with an `@` leads to WebDAV.

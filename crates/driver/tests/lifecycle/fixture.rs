@@ -13,6 +13,7 @@ use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Endpoint};
+use wincsi::sim::smb::SmbControl;
 use wincsi::sim::{Bus, Content, DiskSpec, HardwareControl, IdentifierKind};
 use wire::Rpc;
 use wire::csi::v1::node::NodeGetInfo;
@@ -138,10 +139,15 @@ impl Kubelet {
         hardware.attach_disk("data", &disk, &blank).unwrap();
     }
 
-    /// Has the partitioning of a disk hang until [`Self::release`].
-    pub(crate) fn hang(&self) {
-        let fault = "[[fault]]\noperation = \"MSFT_Disk.Initialize\"\neffect = \"hang\"\n";
+    /// Has an operation hang until [`Self::release`].
+    pub(crate) fn hang(&self, operation: &str) {
+        let fault = format!("[[fault]]\noperation = \"{operation}\"\neffect = \"hang\"\n");
         fs::write(self.faults(), fault).unwrap();
+    }
+
+    /// The servers that the node reaches.
+    pub(crate) fn servers(&self) -> SmbControl {
+        SmbControl::at(self.simulated_node())
     }
 
     pub(crate) fn release(&self) {
@@ -302,6 +308,16 @@ pub(crate) fn late_disk(volume: &str) -> NodeStageVolumeRequest {
 /// A stage of a volume of the disk that [`Kubelet::plug_in_disk`] plugs in.
 pub(crate) fn stage_of_disk(volume: &str) -> NodeStageVolumeRequest {
     stage_of(volume, IDENTIFIER)
+}
+
+/// A stage of a share, whose server takes this user's [`SECRET`].
+pub(crate) fn stage_of_share(volume: &str, source: String, user: &str) -> NodeStageVolumeRequest {
+    let mut request = late_disk(volume);
+    request.publish_context.clear();
+    request.volume_context = [(String::from("source"), source)].into();
+    let user = (String::from("username"), user.to_owned());
+    request.secrets.extend([user]);
+    request
 }
 
 fn stage_of(volume: &str, identifier: &str) -> NodeStageVolumeRequest {

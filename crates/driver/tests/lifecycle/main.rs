@@ -238,7 +238,7 @@ fn a_drain_waits_for_the_call_that_runs_and_ends_with_it() {
     let driver = Driver::start(&kubelet);
     kubelet.register();
     kubelet.plug_in_disk();
-    kubelet.hang();
+    kubelet.hang("MSFT_Disk.Initialize");
     let csi = kubelet.csi();
     let staging = thread::spawn(move || call::<NodeStageVolume>(&csi, &stage_of_disk("vol-1")));
     driver.wait_for("a stage runs", |driver| {
