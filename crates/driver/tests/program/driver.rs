@@ -172,6 +172,20 @@ impl Driver {
         look_until("ready", || self.page("/readyz").contains("200"));
     }
 
+    /// The bundle of `wincsi collect` with these flags before the driver's own.
+    pub(crate) fn collect(&self, flags: &[&str]) -> String {
+        let file = self.folder.path().join("bundle.tar");
+        let collected = Command::new(env!("CARGO_BIN_EXE_wincsi"))
+            .arg("collect")
+            .args(flags)
+            .args(&self.flags)
+            .stdin(Stdio::null())
+            .stdout(File::create(&file).unwrap())
+            .status();
+        assert!(collected.unwrap().success());
+        String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned()
+    }
+
     /// The servers that the node reaches.
     pub(crate) fn servers(&self) -> SmbControl {
         SmbControl::at(self.folder.path().join("node"))

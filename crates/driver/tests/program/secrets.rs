@@ -8,7 +8,7 @@ use wincsi::sim::{Bus, DiskSpec, IdentifierKind};
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, IDENTIFIER};
 use crate::kubelet::Volume;
 use crate::log::owned;
 
@@ -20,7 +20,7 @@ const TOKEN: &str = "eyJhbGciOiJ-canary-4711";
 /// (<https://kubernetes-csi.github.io/docs/token-requests.html>).
 const TOKENS: &str = "csi.storage.k8s.io/serviceAccount.tokens";
 
-/// Guards: P21, P80
+/// Guards: P21, P80, P92
 #[test]
 fn secrets_and_tokens_reach_no_output() {
     let mut driver = Driver::start();
@@ -36,6 +36,7 @@ fn secrets_and_tokens_reach_no_output() {
     outputs.extend(refused_shares(&driver));
     outputs.extend(served_share(&driver));
     outputs.extend(served_lun(&mut driver));
+    outputs.extend(collected(&driver));
     outputs.push(format!("{:?}", volume.stats(&driver).unwrap()));
     volume.unpublish(&driver).unwrap();
     volume.unstage(&driver).unwrap();
@@ -177,6 +178,19 @@ fn served_lun(driver: &mut Driver) -> Vec<String> {
     let is_hashed = |text: &String| text.contains("$argon2id$");
     assert!(outputs.iter().any(is_hashed), "{outputs:?}");
     outputs
+}
+
+/// The bundles with names and without.
+fn collected(driver: &Driver) -> [String; 2] {
+    let bundles = [&[][..], &["-anonymous"]].map(|flags| driver.collect(flags));
+    let folder = "globalmount";
+    for name in [
+        "vol-nas", r"\\nas\\", "azure", IQN, "10.0.0.9", IDENTIFIER, folder,
+    ] {
+        let has = |bundle: &String| bundle.to_lowercase().contains(name);
+        assert_eq!(bundles.each_ref().map(has), [true, false], "{name}");
+    }
+    bundles
 }
 
 fn stage_share(driver: &Driver, source: &str, flags: Vec<String>) -> String {
