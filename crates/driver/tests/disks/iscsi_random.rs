@@ -7,6 +7,7 @@ mod steps;
 mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, fs, thread};
 
@@ -77,16 +78,22 @@ fn sessions_are_of_live_records_and_strangers() {
     let nodes = steps.div_ceil(STEPS_OF_A_NODE);
     // Calls wait for threads of their own half of the time.
     let threads = 2 * thread::available_parallelism().map_or(1, usize::from);
+    let healthy = AtomicUsize::new(0);
     thread::scope(|scope| {
         for first in 0..threads {
+            let healthy = &healthy;
             scope.spawn(move || {
                 for node in (first..nodes).step_by(threads) {
                     let steps = STEPS_OF_A_NODE.min(steps - node * STEPS_OF_A_NODE);
-                    World::new(from + node).live(from + node, steps);
+                    let looks = World::new(from + node).live(from + node, steps);
+                    healthy.fetch_add(looks, Ordering::Relaxed);
                 }
             });
         }
     });
+    let healthy = healthy.into_inner();
+    println!("{healthy} looks at a node with nothing wrong");
+    assert!(healthy > steps / 10, "{healthy}");
 }
 
 impl World {
@@ -134,19 +141,22 @@ impl World {
         world
     }
 
-    fn live(mut self, node: usize, steps: usize) {
+    /// Returns how often the doctor looked at a node with nothing wrong.
+    fn live(mut self, node: usize, steps: usize) -> usize {
         let mut seed = [9; 32];
         seed[..8].copy_from_slice(&u64::try_from(node).unwrap().to_le_bytes());
         let mut random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
         let mut below = |limit: usize| usize::try_from(random.next_u32()).unwrap() % limit;
-        let mut taken = Vec::new();
+        let (mut taken, mut healthy) = (Vec::new(), 0);
         for _ in 0..steps {
             let step = draw(&mut below);
             let dies_at = (below(12) == 0).then(|| below(90));
             taken.push((step, dies_at));
             let taken_well = self.take(step, dies_at);
-            // A look costs as much as a step.
-            let looks = taken.len().is_multiple_of(8);
+            // A look costs as much as a step: one that finds what is sick is not taken each time.
+            let is_healthy = self.is_healthy();
+            let looks = is_healthy || taken.len().is_multiple_of(8);
+            healthy += usize::from(is_healthy);
             let looked = taken_well.and_then(|()| match looks {
                 true => self.check_findings(),
                 false => Ok(()),
@@ -162,6 +172,7 @@ impl World {
         let ended = self.take(Step::UnstageAll, None);
         ended.unwrap_or_else(|broken| panic!("node {node}, at the end: {broken}"));
         assert_eq!(self.seen.records.len(), 0, "node {node}");
+        healthy
     }
 
     fn take(&mut self, step: Step, dies_at: Option<usize>) -> Result<(), String> {

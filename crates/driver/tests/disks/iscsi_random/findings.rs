@@ -1,9 +1,11 @@
 //! What the doctor finds after each step.
 
+use std::collections::BTreeMap;
+
 use wincsi_driver::doctor::Finding;
 
 use super::World;
-use super::steps::{PORTALS, address, target_named};
+use super::steps::{PORTALS, address, target_named, target_of};
 
 impl World {
     /// Each finding is so, as seen past the driver: a node with nothing wrong has none.
@@ -27,13 +29,20 @@ impl World {
                 let mut dead = (0..PORTALS).filter(|at| !self.answers[*at]);
                 dead.any(|at| finding.text.contains(&address(at)))
             }
-            "session-away" => {
-                let target = target_named(&finding.object);
-                let mut sessions = self.seen.sessions.iter().flat_map(|all| all.values());
-                !sessions.any(|one| one.target == target && one.is_connected)
-            }
+            "session-away" => !self.is_connected(target_named(&finding.object)),
             "iscsi-stopped" => self.seen.sessions.is_none(),
             _ => false,
         }
+    }
+
+    /// Whether nothing is wrong with what the records need.
+    pub(super) fn is_healthy(&self) -> bool {
+        let mut volumes = self.seen.records.keys();
+        self.answers == [true; PORTALS] && volumes.all(|of| self.is_connected(target_of(*of)))
+    }
+
+    fn is_connected(&self, target: usize) -> bool {
+        let mut sessions = self.seen.sessions.iter().flat_map(BTreeMap::values);
+        sessions.any(|one| one.target == target && one.is_connected)
     }
 }

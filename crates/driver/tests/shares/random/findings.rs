@@ -23,14 +23,20 @@ impl World {
         if away != down {
             return Err(format!("{down:?} are down: {report}"));
         }
-        let is_healthy = self.ill.is_empty()
-            && self.let_go.is_empty()
-            && self.unreached.is_empty()
-            && self.outlived.is_empty();
+        let is_healthy = self.is_healthy();
         self.healthy += usize::from(is_healthy);
         match is_healthy && report.exit_code() != 0 {
             true => Err(report.to_string()),
             false => Ok(()),
         }
+    }
+
+    /// Whether nothing is wrong with the node, which this driver has.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.upstream.is_none()
+            && self.ill.is_empty()
+            && self.let_go.is_empty()
+            && self.unreached.is_empty()
+            && self.outlived.is_empty()
     }
 }
