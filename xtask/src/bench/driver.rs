@@ -56,6 +56,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
         side_by_side("folders", &builds, plan)?,
         luns(&program, plan)?,
         driver_tables::dead_servers(&run(&program, &["dead-servers"], "--shares", plan.shares)?),
+        driver_tables::doctor(&run(&program, &["doctor"], "--volumes", plan.volumes)?),
         driver_tables::staged(&run(&program, &["staged"], "--volumes", plan.staged)?),
         driver_tables::memory(&memory(&program, &plugin, plan.staged)?),
     ];

@@ -14,6 +14,16 @@ const DEAD_TARGET: f64 = 1.1;
 /// The start's comparison of records and node, in milliseconds.
 const RECONCILE_TARGET: f64 = 2_000.0;
 
+/// Stages beside looks of the doctor may take so many times those without, at p50 and p99.
+const DOCTOR_TARGETS: [f64; 2] = [1.1, 1.25];
+
+/// A look at a healthy node, in milliseconds, and what looks may take of a core, in percent.
+const LOOK_TARGET: f64 = 2_000.0;
+const CORE_TARGET: f64 = 0.1;
+
+/// How often the driver looks, in milliseconds.
+const PACE: f64 = 300_000.0;
+
 /// Private memory, in KiB: 20 MB.
 const MEMORY_TARGET: u64 = 20_000_000 / 1024;
 
@@ -136,6 +146,35 @@ pub(super) fn dead_servers(figures: &Figures) -> String {
     text
 }
 
+/// Looks of the doctor at a healthy node, and stages beside looks.
+pub(super) fn doctor(figures: &Figures) -> String {
+    let mut text = "| doctor | | at most | |\n|---|---:|---:|---|".to_owned();
+    let mut row = |what: &str, value: f64, target: f64| {
+        let verdict = verdict(value <= target);
+        text += &format!("\n| {what} | {value:.2} | {target} | {verdict} |");
+    };
+    for (at, what) in ["p50", "p99"].into_iter().enumerate() {
+        let [with, without] = ["with", "without"].map(|name| figures.median(name, STAGE, at));
+        let what = format!("{STAGE}, all at once beside looks: {what} times that without");
+        row(&what, with / without, DOCTOR_TARGETS[at]);
+    }
+    for volumes in figures.keys().iter().filter(|key| **key != STAGE) {
+        let slowest = figures.slowest("look", volumes, 0);
+        row(
+            &format!("the slowest look at {volumes} volumes: ms"),
+            slowest,
+            LOOK_TARGET,
+        );
+        let busy = figures.median("busy", volumes, 0);
+        row(
+            "a look each five minutes: percent of a core",
+            busy * 100.0 / PACE,
+            CORE_TARGET,
+        );
+    }
+    text
+}
+
 /// Many staged volumes beside few.
 pub(super) fn staged(figures: &Figures) -> String {
     let mut text = format!(
@@ -223,6 +262,22 @@ mod tests {
         let slow = dead_servers(&read("none Stats 2\ndead Stats 2.3\n"));
         assert!(slow.ends_with("**no** |"), "{slow}");
         assert!(dead_servers(&read("none Stats 2\n")).ends_with("**no** |"));
+    }
+
+    #[test]
+    fn a_look_has_its_targets() {
+        let quick = "look 9 3\nlook 9 5\nbusy 9 300\nwithout NodeStageVolume 10 20\nwith NodeStageVolume 11 25\n";
+        let table = doctor(&read(quick));
+        assert_eq!(table.matches("| yes |").count(), 4, "{table}");
+        assert!(
+            table.contains("at 9 volumes: ms | 5.00 | 2000 | yes |"),
+            "{table}"
+        );
+        let slow = quick
+            .replace("look 9 3", "look 9 2001")
+            .replace("300", "301");
+        let slow = doctor(&read(&slow.replace(" 11 25", " 11.1 25.1")));
+        assert_eq!(slow.matches("**no**").count(), 4, "{slow}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::node::{LENGTH, TestNode};
 use crate::side_by_side::live;
 
 /// How many LUNs a target has.
-const LUNS: u32 = 20;
+pub(crate) const LUNS: u32 = 20;
 
 const LIVING: &str = "10.0.0.9";
 
@@ -64,7 +64,7 @@ fn check(counts: &Counts, targets: u64, luns: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn add_array(node: &TestNode, targets: u32) -> anyhow::Result<()> {
+pub(crate) fn add_array(node: &TestNode, targets: u32) -> anyhow::Result<()> {
     let mut server = ServerSpec {
         answers_after_ms: LOGIN_MS,
         ..ServerSpec::at(LIVING)
@@ -81,6 +81,11 @@ fn add_array(node: &TestNode, targets: u32) -> anyhow::Result<()> {
         server.target.push(spec);
     }
     Ok(node.arrays().add_server("array", &server)?)
+}
+
+/// A LUN whose first portal answers.
+pub(crate) fn volume(target: u32, lun: u32) -> Volume {
+    Volume::lun(&iqn(target), lun, [LIVING, LIVING])
 }
 
 fn iqn(target: u32) -> String {

@@ -4,6 +4,7 @@
 //! processor time counts, its milliseconds too.
 
 mod dead_servers;
+mod doctor;
 mod luns;
 mod node;
 mod side_by_side;
@@ -43,6 +44,11 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         calls: u32,
     },
+    /// Looks of the doctor at a healthy node with so many staged volumes, and beside so many stages.
+    Doctor {
+        #[arg(long, default_value_t = 100)]
+        volumes: u32,
+    },
     /// Start and stats with many staged volumes, and with few.
     Staged {
         /// How many are many.
@@ -75,6 +81,7 @@ fn main() -> anyhow::Result<()> {
             first_portals_dead,
         } => luns::run(volumes, alone, first_portals_dead),
         Command::DeadServers { shares, calls } => dead_servers::run(shares, calls),
+        Command::Doctor { volumes } => doctor::run(volumes),
         Command::Staged { volumes, calls } => staged::run(volumes, calls),
         Command::Records { folder, volumes } => staged::write_records(&folder, volumes),
     }

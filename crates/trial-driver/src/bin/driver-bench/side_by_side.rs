@@ -111,13 +111,13 @@ fn at_once(
 
 /// The calls' cost: the time until the last answer, and this process's processor time meanwhile.
 #[derive(Clone, Copy, Default)]
-struct Cost {
+pub(crate) struct Cost {
     took: Duration,
-    busy: Duration,
+    pub(crate) busy: Duration,
 }
 
 impl Cost {
-    fn of(calls: impl FnOnce() -> anyhow::Result<Duration>) -> anyhow::Result<Self> {
+    pub(crate) fn of(calls: impl FnOnce() -> anyhow::Result<Duration>) -> anyhow::Result<Self> {
         let before = processor_time()?;
         let took = calls()?;
         let busy = processor_time()?.saturating_sub(before);
