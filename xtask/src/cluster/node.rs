@@ -1,7 +1,6 @@
 //! The node: a simulated one for the driver, and kubelet on top; beside it the controllers of the driver.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -337,14 +336,9 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Makes the simulated node with kubelet's service and a folder for registrations, and answers where its drive C lies.
+/// Makes the simulated node with a folder for registrations, and answers where its drive C lies.
 fn make_node(folder: &Path, programs: &Programs, name: &str) -> Result<PathBuf> {
     let drive_c = trial::make_node(&programs.trial, folder, name)?;
-    let spec = folder.join("node.toml");
-    let mut spec = OpenOptions::new().append(true).open(spec)?;
-    let names = "name = 'kubelet'\ndisplay-name = 'kubelet'";
-    let command = format!(r"C:\k\kubelet.exe --root-dir={KUBELET}");
-    writeln!(spec, "\n[[service]]\n{names}\ncommand = '{command}'")?;
     let registry = drive_c.join(ROOT).join("plugins_registry");
     fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
     Ok(drive_c)

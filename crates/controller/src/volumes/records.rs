@@ -23,6 +23,9 @@ const SUFFIX: &str = ".volume";
 /// How long a call waits for the lock of a base folder that another controller holds, between two tries.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(30)];
 
+/// A server that has not answered for so long is the reason, whoever has the lock.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// What was read of records, by the paths of their `.wincsi`, and there by their files' names.
 #[derive(Default)]
 pub(super) struct Seen(Mutex<HashMap<String, Read>>);
@@ -139,20 +142,23 @@ impl Call<'_> {
 
     fn wait_for_lock(&mut self, path: &SharePath) -> Result<OpenFile, Error> {
         let [mut pause, longest] = PAUSES;
-        let mut has_waited = false;
+        let mut refused: Option<Instant> = None;
         loop {
             match self.share.lock(path, self.by) {
                 Err(error)
                     if error.failure == Failure::InUse && Instant::now() + pause < self.by =>
                 {
+                    refused = Some(Instant::now());
                     thread::sleep(pause);
                     pause = (pause * 2).min(longest);
-                    has_waited = true;
                 }
-                // Where time runs out within a try, the tries before it said why.
+                Err(error) if error.failure == Failure::InUse => {
+                    return Err(self.is_locked(path, VANISHED));
+                }
+                // Time ran out within a try. A server that answered the one before is there: the lock is the reason.
                 Err(error)
-                    if error.failure == Failure::InUse
-                        || has_waited && error.failure == Failure::TimedOut =>
+                    if error.failure == Failure::TimedOut
+                        && refused.is_some_and(|at| at.elapsed() < SILENCE) =>
                 {
                     return Err(self.is_locked(path, VANISHED));
                 }

@@ -32,7 +32,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Error,
         looks_at: "kubelet's folder `plugins_registry`, and the `--root-dir` of its service",
         words: &["not found in the list of registered CSI drivers"],
-        advice: "set -kubelet-path to DIR, the --root-dir of this node's kubelet; with Helm: helm upgrade wincsi charts/wincsi --namespace wincsi --reset-then-reuse-values --set-literal 'windows.kubelet=DIR'",
+        advice: "set -kubelet-path to DIR, the --root-dir of this node's kubelet, if all nodes of the DaemonSet have it; with Helm: helm upgrade wincsi charts/wincsi --namespace wincsi --reset-then-reuse-values --set-literal 'windows.kubelet=DIR'",
         page: "docs/driver.md#registration",
         covered_by: &[],
         is_moved_by_calls: false,
@@ -170,7 +170,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Error,
         looks_at: "whether the disk of each staged LUN is online",
         words: &["Windows keeps it offline"],
-        advice: "end the reason (Policy: a person or a program took it offline), then Set-Disk -Number N -IsOffline $false",
+        advice: "Policy: a person or a program took it offline; Set-Disk -Number N -IsOffline $false. Collision, Redundant Path: leave it so, detach the clone or the second path",
         page: "docs/stuck.md#disks",
         covered_by: &[
             "iscsi-stopped",

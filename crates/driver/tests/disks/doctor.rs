@@ -12,7 +12,7 @@ use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Bus, DiskSpec, Effect, NodeSpec, Rule, ServiceSpec};
+use wincsi::sim::{Bus, DiskSpec, Effect, NodeSpec, Rule, ServiceSpec, Start};
 use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -341,33 +341,34 @@ fn each_sickness_is_found_until_it_is_mended() {
     );
 }
 
+/// Once kubelet has registered the driver, no service says otherwise.
 #[test]
 fn kubelets_service_has_the_drivers_folder() {
-    let (found, seen) = ("kubelet-folder", [""; 0]);
-    for (command, findings, is_seen) in [
-        (
-            r"C:\k\kubelet.exe --root-dir=D:\kubelet",
-            &[found][..],
-            true,
-        ),
-        (
-            r"C:\k\kubelet.exe --root-dir=c:\VAR\lib\kubelet",
-            &seen,
-            true,
-        ),
-        (r"C:\k\nssm.exe", &seen, false),
+    let (other, own) = (
+        r"kubelet.exe --root-dir=D:\k",
+        r"kubelet.exe --root-dir=c:\VAR\lib\kubelet",
+    );
+    let (folder, registration) = ("kubelet-folder", "not-registered");
+    for (command, start, finding, is_seen) in [
+        (other, Start::Automatic, folder, true),
+        (own, Start::Automatic, registration, true),
+        (r"C:\k\nssm.exe", Start::Automatic, registration, false),
+        (other, Start::Disabled, registration, false),
     ] {
         let service = ServiceSpec {
             name: "kubelet".to_owned(),
             command: Some(command.to_owned()),
+            start,
             ..ServiceSpec::default()
         };
         let has_service = |spec: &mut NodeSpec| spec.service.push(service);
         let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), has_service, SETUP));
+        assert_eq!(patient.found(), [""; 0], "{command}");
+        patient.set_registered(false);
         let report = patient.examine();
         let checks = report.findings.iter().map(|one| one.check.as_str());
-        assert_eq!(Vec::from_iter(checks), findings, "{command}");
-        let unseen = report.unseen.iter().any(|one| one.check == found);
+        assert_eq!(Vec::from_iter(checks), [finding], "{command}");
+        let unseen = report.unseen.iter().any(|one| one.check == folder);
         assert_eq!(!unseen, is_seen, "{command}");
     }
 }
@@ -380,7 +381,7 @@ fn an_offline_disk_has_its_reason() {
     let [finding] = &report.findings[..] else {
         panic!("{report:?}")
     };
-    let expected = "is offline: Policy (volumes \"canary-lun\")";
+    let expected = "is offline: Policy, as Windows knew it last (volumes \"canary-lun\")";
     assert!(finding.text.ends_with(expected), "{finding:?}");
 }
 

@@ -1,8 +1,8 @@
 //! The driver itself: its sockets, its registration, its records.
 
 use transport::Endpoint;
-use wincsi::system::ServiceName;
-use wincsi::{Condition, WinPath};
+use wincsi::system::{ServiceName, ServiceState};
+use wincsi::{Condition, Feature, WinPath};
 
 use crate::doctor::notes::{Doubt, Notes, Provider};
 use crate::doctor::subject::{Driver, Subject};
@@ -31,25 +31,30 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
     }
 }
 
-/// That kubelet's service gives it another folder than this driver has.
+/// That kubelet's service gives it another folder than this driver has. A kubelet that has registered the driver has this
+/// driver's, whatever an old service says.
 fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
     let (Some(own), Ok(name)) = (&subject.site.kubelet, ServiceName::parse(SERVICE)) else {
         return Ok(None);
     };
+    if matches!(subject.driver, Driver::Own(Some(Ok(())))) {
+        return Ok(None);
+    }
+    // The pipes do not say how a service is started.
+    subject.require(Feature::SystemIdentity)?;
     let service = subject.ask(Provider::Services, |node, until| {
         match node.system().service(&name, until) {
             Err(error) if error.is(Condition::NotFound) => Ok(None),
             service => service.map(Some),
         }
     })?;
-    let root = service.and_then(|service| root_dir(&service.command?));
+    let running = service.filter(|service| service.state == ServiceState::Running);
+    let root = running.and_then(|service| root_dir(&service.command?));
     let unknown = "no service kubelet says by its command line which folder kubelet has";
     let root = root.ok_or_else(|| Doubt::Lacking(unknown.to_owned()))?;
     let is_own = root.to_string().eq_ignore_ascii_case(&own.to_string());
-    Ok(
-        (!is_own)
-            .then(|| format!("kubelet's service has --root-dir {root}, and this driver {own}")),
-    )
+    let text = format!("kubelet has {root} by its service's command line, and this driver {own}");
+    Ok((!is_own).then_some(text))
 }
 
 /// The `--root-dir` of a command line that starts kubelet itself.
@@ -62,7 +67,8 @@ fn root_dir(command: &str) -> Option<WinPath> {
     }
     let mut root = ROOT_DIR.to_owned();
     while let Some(word) = words.next() {
-        let flag = word.trim_start_matches('-');
+        // Kubelet takes both.
+        let flag = word.trim_start_matches('-').replace('_', "-");
         match flag.split_once('=') {
             Some(("root-dir", value)) => value.clone_into(&mut root),
             None if flag == "root-dir" => root = words.next()?,
@@ -133,6 +139,7 @@ mod tests {
                 r"C:\k\kubelet.exe --root-dir=D:/kubelet --v=2",
                 Some(r"D:\kubelet"),
             ),
+            (r"C:\k\kubelet.exe --root_dir=D:\a", Some(r"D:\a")),
             (r"KUBELET -root-dir D:\a --root-dir \b", Some(r"C:\b")),
             (
                 r#""C:\Program Files\k\kubelet.exe" --root-dir "D:\a b""#,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wincsi::Feature;
 use wincsi::disks::{DiskIds, DiskNumber};
 use wincsi::iscsi::Portal;
 use wincsi::system::{ServiceName, ServiceState};
+use wincsi::{Feature, NodeApi};
 
-use crate::doctor::notes::{Doubt, Notes, Provider};
+use crate::doctor::notes::{Notes, Provider};
 use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
@@ -136,7 +136,8 @@ pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) 
     }
 }
 
-/// A disk that Windows does not list, or that no longer says which it is, is not known to be offline.
+/// Of a LUN whose disk is online another one may stay offline: a second path to it. A disk that Windows does not list, or
+/// that no longer says which it is, is not known to be offline.
 pub(in crate::doctor) fn disk_offline(subject: &Subject<'_>, notes: &mut Notes) {
     let staged = subject.staged_in_this_boot::<Disk<Target>>(notes);
     if staged.is_empty() {
@@ -148,28 +149,29 @@ pub(in crate::doctor) fn disk_offline(subject: &Subject<'_>, notes: &mut Notes) 
     };
     for record in staged {
         let is_of = |ids: &DiskIds| record.content.identity.as_ref() == Some(&ids.page83);
-        for (disk, _) in disks.iter().filter(|(_, ids)| is_of(ids)) {
-            if let Some(text) = notes.seen(offline(subject, *disk)).flatten() {
-                let iqn = record.content.source.iqn.to_string();
-                notes.found(&iqn, text, [record.volume.clone()]);
-            }
+        let own = disks.iter().filter(|(_, ids)| is_of(ids));
+        let own = own.map(|(disk, _)| {
+            let is_online = |node: &dyn NodeApi, until| node.disks().is_online(*disk, until);
+            (*disk, notes.seen(subject.ask(Provider::Disks, is_online)))
+        });
+        let own = Vec::from_iter(own);
+        if !own.iter().all(|(_, is_online)| *is_online == Some(false)) {
+            continue;
+        }
+        for (disk, _) in own {
+            let text = offline(subject, notes, disk);
+            let iqn = record.content.source.iqn.to_string();
+            notes.found(&iqn, text, [record.volume.clone()]);
         }
     }
 }
 
-/// That a disk is offline, and why, if the host says it.
-fn offline(subject: &Subject<'_>, disk: DiskNumber) -> Result<Option<String>, Doubt> {
-    if subject.ask(Provider::Disks, |node, until| {
-        node.disks().is_online(disk, until)
-    })? {
-        return Ok(None);
-    }
+fn offline(subject: &Subject<'_>, notes: &mut Notes, disk: DiskNumber) -> String {
     let reason = subject.ask(Provider::Disks, |node, until| {
         node.disks().offline_reason(disk, until)
     });
-    Ok(Some(match reason {
-        Ok(Some(reason)) => format!("disk {disk} is offline: {reason}"),
-        Ok(None) | Err(Doubt::Lacking(_)) => format!("disk {disk} is offline"),
-        Err(doubt) => return Err(doubt),
-    }))
+    match notes.seen(reason).flatten() {
+        Some(reason) => format!("disk {disk} is offline: {reason}, as Windows knew it last"),
+        None => format!("disk {disk} is offline"),
+    }
 }

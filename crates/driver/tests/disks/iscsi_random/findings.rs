@@ -1,7 +1,8 @@
 //! What the doctor finds after each step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use wincsi::NodeApi;
 use wincsi_driver::doctor::Finding;
 
 use super::World;
@@ -31,6 +32,10 @@ impl World {
             }
             "session-away" => !self.is_connected(target_named(&finding.object)),
             "iscsi-stopped" => self.seen.sessions.is_none(),
+            "disk-offline" => {
+                let is_named = |of: &usize| finding.text.contains(&format!("\"v{of}\""));
+                self.offline().iter().any(is_named)
+            }
             _ => false,
         }
     }
@@ -38,7 +43,21 @@ impl World {
     /// Whether nothing is wrong with what the records need.
     pub(super) fn is_healthy(&self) -> bool {
         let mut volumes = self.seen.records.keys();
-        self.answers == [true; PORTALS] && volumes.all(|of| self.is_connected(target_of(*of)))
+        self.answers == [true; PORTALS]
+            && volumes.all(|of| self.is_connected(target_of(*of)))
+            && self.offline().is_empty()
+    }
+
+    /// The volumes that have a disk, of which none with its identifier is online.
+    fn offline(&self) -> BTreeSet<usize> {
+        let (disks, soon) = (NodeApi::disks(&self.fixture.hand), self.fixture.soon());
+        let mut online = disks.ids(soon).unwrap();
+        online.retain(|disk, _| disks.is_online(*disk, soon).unwrap());
+        let is_online = |image: &String| online.values().any(|ids| ids.page83.ends_with(image));
+        let records = self.seen.records.iter();
+        let offline =
+            records.filter(|(_, image)| image.as_ref().is_some_and(|one| !is_online(one)));
+        offline.map(|(of, _)| *of).collect()
     }
 
     fn is_connected(&self, target: usize) -> bool {

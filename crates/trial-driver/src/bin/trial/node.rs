@@ -12,7 +12,7 @@ use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{
     Arrives, Bus, ClockMode, Content, CreateError, DiskSpec, HardwareControl, IdentifierKind,
-    NodeSpec, Profile, SimNode, demo,
+    NodeSpec, Profile, ServiceSpec, SimNode, Start, demo,
 };
 
 /// Make a simulated node, restart it, or use a file on one as a pod does.
@@ -135,6 +135,13 @@ fn make(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let mut spec = NodeSpec::named(name);
     // Windows Server 2025: older builds map shares at SMB's own port alone.
     spec.build = 26100;
+    spec.service.push(ServiceSpec {
+        name: "kubelet".to_owned(),
+        display_name: "kubelet".to_owned(),
+        start: Start::Automatic,
+        command: Some(r"C:\k\kubelet.exe --root-dir=C:\var\lib\kubelet".to_owned()),
+        ..ServiceSpec::default()
+    });
     drive_c(&SimNode::create(folder, &spec, ClockMode::Real)?)
 }
 
