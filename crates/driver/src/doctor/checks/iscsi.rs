@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wincsi::disks::{DiskIds, DiskNumber};
+use wincsi::disks::DiskIds;
 use wincsi::iscsi::Portal;
 use wincsi::system::{ServiceName, ServiceState};
 use wincsi::{Feature, NodeApi};
@@ -159,19 +159,17 @@ pub(in crate::doctor) fn disk_offline(subject: &Subject<'_>, notes: &mut Notes) 
             continue;
         }
         for (disk, _) in own {
-            let text = offline(subject, notes, disk);
+            let reason = subject.ask(Provider::Disks, |node, until| {
+                node.disks().offline_reason(disk, until)
+            });
+            let text = match notes.seen(reason).flatten() {
+                Some(reason) => {
+                    format!("disk {disk} is offline: {reason}, as Windows knew it last")
+                }
+                None => format!("disk {disk} is offline"),
+            };
             let iqn = record.content.source.iqn.to_string();
             notes.found(&iqn, text, [record.volume.clone()]);
         }
-    }
-}
-
-fn offline(subject: &Subject<'_>, notes: &mut Notes, disk: DiskNumber) -> String {
-    let reason = subject.ask(Provider::Disks, |node, until| {
-        node.disks().offline_reason(disk, until)
-    });
-    match notes.seen(reason).flatten() {
-        Some(reason) => format!("disk {disk} is offline: {reason}, as Windows knew it last"),
-        None => format!("disk {disk} is offline"),
     }
 }
