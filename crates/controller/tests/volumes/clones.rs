@@ -13,8 +13,8 @@ use wincsi_controller::volumes::{Create, Deleted, Error, Left, Reason, Unrecorde
 
 use crate::controllers::held;
 use crate::fixture::{
-    Controller, Port, archive, at, by_rule, clone, clone_of, create, delete, entries, gone, keep,
-    put, start, volume,
+    Controller, Port, archive, at, by_rule, clone, clone_of, create, delete, dress, entries, gone,
+    keep, put, start, tree_at, volume,
 };
 use crate::proxy::{From, Instead, between, one, unchanged};
 use crate::server::{PASSWORD, Samba, soon};
@@ -27,18 +27,21 @@ const LARGE: usize = 3 << 20;
 
 #[test]
 fn a_clone_that_is_cut_is_repeated() {
-    each_cut(fill, 3, |samba, controller, clone, was_done| {
-        let [source, place] = ["data", "new"].map(|path| at(samba, path));
-        assert!(!place.exists() || was_done || is_same(&source, &place));
+    each_cut(dressed(fill), 1, |samba, controller, clone, was_done| {
+        let source = tree_at(samba, "data");
+        assert_eq!(source.len(), 20);
+        let place = tree_at(samba, "new");
+        assert!(place.is_empty() || was_done || place == source);
         self::clone(controller, clone).unwrap();
-        assert!(is_equal(samba));
+        assert_eq!(tree_at(samba, "new"), source);
+        assert!(is_ready(samba));
     });
 }
 
 #[test]
 fn a_clone_that_is_cut_is_deleted() {
     let mut number = 0;
-    each_cut(put_one, 1, |samba, controller, clone, _| {
+    each_cut(scene(put_one), 1, |samba, controller, clone, _| {
         // No policy keeps half of a volume.
         let deletions = [gone(clone), archive(clone), keep(clone, Left::Retained)];
         number += 1;
@@ -57,7 +60,7 @@ fn a_clone_that_is_cut_is_deleted() {
 #[test]
 fn a_clone_takes_no_folder_that_came_meanwhile() {
     let mut refused = 0;
-    each_cut(put_one, 1, |samba, controller, clone, _| {
+    each_cut(scene(put_one), 1, |samba, controller, clone, _| {
         if at(samba, "new").exists() {
             self::clone(controller, clone).unwrap();
             assert!(is_equal(samba));
@@ -163,7 +166,7 @@ pub(crate) const CHANGES: [Change; 6] = [
 #[test]
 fn a_repeated_clone_is_of_what_the_source_has_then() {
     let mut number = 0;
-    each_cut(fill, 5, |samba, controller, clone, _| {
+    each_cut(scene(fill), 5, |samba, controller, clone, _| {
         number += 1;
         if at(samba, "new").exists() {
             return;
@@ -351,6 +354,20 @@ fn scene(fill: fn(&Samba)) -> (Samba, Create) {
     (samba, clone)
 }
 
+/// A source with attributes, on a server that keeps them.
+pub(crate) fn dressed(fill: fn(&Samba)) -> (Samba, Create) {
+    let samba = Samba::with("store dos attributes = yes");
+    let clone = set(&samba, fill);
+    let attributes = [0x1, 0x2, 0x3, 0x24, 0x26, 0x27];
+    for (path, attributes) in tree_at(&samba, "data")
+        .keys()
+        .zip(attributes.iter().cycle())
+    {
+        dress(&at(&samba, "data").join(path), *attributes, old());
+    }
+    (samba, clone)
+}
+
 pub(crate) fn set(samba: &Samba, fill: fn(&Samba)) -> Create {
     let source = volume("pvc-0", "data");
     create(&Controller::new(samba.port()), &source).unwrap();
@@ -392,8 +409,12 @@ pub(crate) fn old() -> SystemTime {
 
 /// Whether the clone is its source's copy, and its record says that it is whole.
 fn is_equal(samba: &Samba) -> bool {
+    is_ready(samba) && is_same(&at(samba, "data"), &at(samba, "new"))
+}
+
+fn is_ready(samba: &Samba) -> bool {
     let record = fs::read_to_string(at(samba, ".wincsi/pvc-1.volume")).unwrap_or_default();
-    record.contains("\"ready\"") && is_same(&at(samba, "data"), &at(samba, "new"))
+    record.contains("\"ready\"")
 }
 
 /// Whether two trees have the same names, contents, times of change, and read-only files; else it says where not.
@@ -434,11 +455,10 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Cuts a clone before and after its requests, at each n-th of all these places, and then deletes it.
 fn each_cut(
-    fill: fn(&Samba),
+    (samba, clone): (Samba, Create),
     step: usize,
     mut check: impl FnMut(&Samba, &Controller, &Create, bool),
 ) {
-    let (samba, clone) = scene(fill);
     let call = |port| Controller::new(port).clone_by(&clone, soon()).is_ok();
     cut_each(&samba, step, call, |is_done| {
         let controller = Controller::new(samba.port());

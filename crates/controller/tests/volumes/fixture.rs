@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use smb::{Name, Privacy, Share, SharePath};
+use rustix::fs::{XattrFlags, setxattr};
+use smb::{Basic, Name, Privacy, Share, SharePath};
 use transport::Code;
 use wincsi_controller::volumes::{
     Asked, Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left,
@@ -327,4 +328,44 @@ pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
 
 pub(crate) fn at(samba: &Samba, path: &str) -> PathBuf {
     samba.root().join(path)
+}
+
+/// A tree by its paths: of a file its content, and of each entry its times, but that of access, and its attributes.
+pub(crate) type Tree = BTreeMap<PathBuf, (Option<Vec<u8>>, Basic)>;
+
+/// What the server has at a place, as it tells its clients.
+pub(crate) fn tree_at(samba: &Samba, place: &str) -> Tree {
+    let port = Port::plain(samba.port());
+    let (mut share, _) = port.open(&[], soon()).unwrap();
+    let mut tree = Tree::new();
+    let mut folders = vec![Path::new(place).parent().unwrap().to_owned()];
+    while let Some(folder) = folders.pop() {
+        let of = SharePath::new(folder.to_str().unwrap()).unwrap();
+        for entry in share.list(&of, 99, soon()).unwrap().entries {
+            let path = folder.join(String::from_utf16(entry.name.units()).unwrap());
+            let Ok(below) = path.strip_prefix(place) else {
+                continue;
+            };
+            let basic = Basic {
+                accessed: 0,
+                ..entry.basic
+            };
+            let full = samba.root().join(&path);
+            let content = full.is_file().then(|| fs::read(&full).unwrap());
+            tree.insert(below.to_owned(), (content, basic));
+            if full.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    port.give_back(share);
+    tree
+}
+
+/// Gives an entry its time, and attributes: those that Samba finds as a text in the file system, if it stores any.
+pub(crate) fn dress(path: &Path, attributes: u32, time: SystemTime) {
+    fs::File::open(path).unwrap().set_modified(time).unwrap();
+    let (name, none) = ("user.DOSATTRIB", XattrFlags::empty());
+    let set = setxattr(path, name, format!("{attributes:#x}").as_bytes(), none);
+    set.expect("a file system with attributes of users: ext4, or tmpfs of Linux 6.6");
 }

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use rustix::fs::{XattrFlags, setxattr};
-use smb::{Basic, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Asked, Connector, Deleted, Error, Take, WholeSnapshot};
+use wincsi_controller::volumes::{Asked, Deleted, Error, Take, WholeSnapshot};
 
-use crate::fixture::{Controller, Port, at, clone, create, delete, entries, gone, volume};
-use crate::server::{Samba, soon};
+use crate::fixture::{
+    Controller, Tree, at, clone, create, delete, dress, entries, gone, tree_at, volume,
+};
+use crate::server::Samba;
 use crate::snapshots::{drop_snapshot, named, restored, take, take_of};
 
 /// How many steps are taken: those of each run of the tests, unless `WINCSI_STEPS` says more.
@@ -26,9 +25,6 @@ const PATHS: [&str; 6] = ["a", "b", "deep/a", "deep/b", "deep/er/a", "Z \u{e4}"]
 
 /// Read-only, hidden, of the system, to be archived.
 const ATTRIBUTES: u32 = 0x27;
-
-/// A tree by its paths: of a file its content, and of each entry its times, but that of access, and its attributes.
-type Tree = BTreeMap<PathBuf, (Option<Vec<u8>>, Basic)>;
 
 struct Model {
     samba: Samba,
@@ -109,19 +105,10 @@ impl Model {
         let root = self.samba.root();
         let within = path.ancestors().take_while(|path| **path != root);
         for path in within.filter(|path| path.exists()) {
-            self.dress(path);
+            // Of two versions with one time and size the copy takes the first for the second.
+            let time = UNIX_EPOCH + Duration::from_millis(1_000_000_000_000 + u64::from(self.step));
+            dress(path, self.random.next_u32() & ATTRIBUTES, time);
         }
-    }
-
-    /// Gives what is there its time, and attributes: those that Samba finds as a text in the file system.
-    fn dress(&mut self, path: &Path) {
-        // Of two versions with one time and size the copy takes the first for the second.
-        let time = UNIX_EPOCH + Duration::from_millis(1_000_000_000_000 + u64::from(self.step));
-        fs::File::open(path).unwrap().set_modified(time).unwrap();
-        let (name, none) = ("user.DOSATTRIB", XattrFlags::empty());
-        let attributes = format!("{:#x}", self.random.next_u32() & ATTRIBUTES);
-        let set = setxattr(path, name, attributes.as_bytes(), none);
-        set.expect("a file system with attributes of users: ext4, or tmpfs of Linux 6.6");
     }
 
     fn wanted(&self, snapshot: &str, of: &str) -> Take {
@@ -134,13 +121,13 @@ impl Model {
 
     fn take(&mut self) {
         let (name, of) = (self.one(&SNAPSHOTS), self.one(&VOLUMES));
-        let tree = self.tree(of);
+        let tree = tree_at(&self.samba, of);
         let taken = take(&self.controller, &self.wanted(name, of));
         match self.snapshots.get(name) {
             Some((source, _, before)) if *source == of => assert_eq!(taken.unwrap(), *before),
             Some(_) => assert_eq!(code(taken), Err(Code::AlreadyExists)),
             None => {
-                assert_eq!(self.tree(of), tree, "{}", self.step);
+                assert_eq!(tree_at(&self.samba, of), tree, "{}", self.step);
                 let attributes = tree.values().map(|(_, basic)| basic.attributes);
                 self.seen.extend(attributes);
                 self.snapshots.insert(name, (of, tree, taken.unwrap()));
@@ -156,7 +143,7 @@ impl Model {
             (None, None) => assert_eq!(done, Err(Code::NotFound)),
             (None, Some((_, tree, _))) => {
                 assert_eq!(done, Ok(()));
-                assert_eq!(self.tree(name), *tree, "{}", self.step);
+                assert_eq!(tree_at(&self.samba, name), *tree, "{}", self.step);
                 self.restored.insert(name, (snapshot, tree.clone()));
             }
             // Also if the snapshot is gone.
@@ -193,46 +180,17 @@ impl Model {
         let expected = self.snapshots.values().map(|(.., whole)| whole.clone());
         assert_eq!(listed, expected.collect::<Vec<_>>(), "{}", self.step);
         for (name, (_, tree, _)) in &self.snapshots {
-            let place = self.tree(&format!(".wincsi/snapshots/{name}"));
+            let place = tree_at(&self.samba, &format!(".wincsi/snapshots/{name}"));
             assert_eq!(place, *tree, "{} {name}", self.step);
         }
         for (name, (_, tree)) in &self.restored {
-            assert_eq!(self.tree(name), *tree, "{} {name}", self.step);
+            assert_eq!(tree_at(&self.samba, name), *tree, "{} {name}", self.step);
         }
         for folder in ["clones", "deleted"] {
             assert!(entries(&self.samba, &format!(".wincsi/{folder}")).is_empty());
         }
         let places = entries(&self.samba, ".wincsi/snapshots").len();
         assert_eq!(places, 2 * self.snapshots.len(), "{}", self.step);
-    }
-
-    /// What the server has at a place, as it tells its clients.
-    fn tree(&self, place: &str) -> Tree {
-        let port = Port::plain(self.samba.port());
-        let (mut share, _) = port.open(&[], soon()).unwrap();
-        let mut tree = Tree::new();
-        let mut folders = vec![Path::new(place).parent().unwrap().to_owned()];
-        while let Some(folder) = folders.pop() {
-            let of = SharePath::new(folder.to_str().unwrap()).unwrap();
-            for entry in share.list(&of, 99, soon()).unwrap().entries {
-                let path = folder.join(entry.name.to_string());
-                let Ok(below) = path.strip_prefix(place) else {
-                    continue;
-                };
-                let basic = Basic {
-                    accessed: 0,
-                    ..entry.basic
-                };
-                let full = self.samba.root().join(&path);
-                let content = full.is_file().then(|| fs::read(&full).unwrap());
-                tree.insert(below.to_owned(), (content, basic));
-                if full.is_dir() {
-                    folders.push(path);
-                }
-            }
-        }
-        port.give_back(share);
-        tree
     }
 }
 
