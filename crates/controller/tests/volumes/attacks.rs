@@ -9,8 +9,8 @@ use transport::Code;
 use wincsi_controller::volumes::{Created, Deleted, Left, Policy, Unrecorded};
 
 use crate::fixture::{
-    Controller, archive, at, base, blocked, by_rule, create, delete, entries, fill, gone, keep,
-    nameless, refused, start, stays, volume,
+    Controller, archive, at, base, blocked, by_rule, create, delete, dress, entries, fill, gone,
+    keep, nameless, refused, start, stays, volume,
 };
 use crate::proxy::{From, between, one, unchanged};
 use crate::server::Samba;
@@ -430,6 +430,17 @@ fn what_is_read_only_goes() {
         assert_eq!(at(&samba, "data").exists(), !is_gone);
         assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
     }
+}
+
+/// Guards a folder that only a repeated delete removed, as its record was gone by then.
+#[test]
+fn a_read_only_folder_goes_with_the_first_call() {
+    let samba = Samba::with("store dos attributes = yes");
+    let (controller, volume) = (Controller::new(samba.port()), volume("pvc-1", "data"));
+    create(&controller, &volume).unwrap();
+    dress(&at(&samba, "data"), 1, SystemTime::now());
+    assert_eq!(controller.delete(&gone(&volume)).unwrap(), Deleted::Gone);
+    assert_eq!(entries(&samba, ".wincsi/deleted"), [""; 0]);
 }
 
 /// The name that Samba makes up for old programs.
