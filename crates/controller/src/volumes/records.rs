@@ -152,14 +152,7 @@ impl Call<'_> {
                     thread::sleep(pause);
                     pause = (pause * 2).min(longest);
                 }
-                Err(error) if error.failure == Failure::InUse => {
-                    return Err(self.is_locked(path, VANISHED));
-                }
-                // Time ran out within a try. A server that answered the one before is there: the lock is the reason.
-                Err(error)
-                    if error.failure == Failure::TimedOut
-                        && refused.is_some_and(|at| at.elapsed() < SILENCE) =>
-                {
+                Err(error) if is_by_another(&error.failure, refused) => {
                     return Err(self.is_locked(path, VANISHED));
                 }
                 lock => return Ok(lock?),
@@ -363,5 +356,15 @@ impl KnownVolume {
         let id = if is_there { above.pop() } else { None };
         let names = self.place.names.clone();
         Ok(Place { names, above, id })
+    }
+}
+
+/// Whether a lock's last try failed by who has it. Where time ran out within that try, a server that answered the one
+/// before a moment ago is there.
+fn is_by_another(failure: &Failure, refused: Option<Instant>) -> bool {
+    match failure {
+        Failure::InUse => true,
+        Failure::TimedOut => refused.is_some_and(|at| at.elapsed() < SILENCE),
+        _ => false,
     }
 }
