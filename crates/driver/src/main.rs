@@ -103,7 +103,7 @@ fn deregister(config: &Config) -> ExitCode {
 fn collect(config: &Config, naming: Naming) -> ExitCode {
     let to = io::stdout().lock();
     if to.is_terminal() || run::is_output_lost() {
-        eprint!("a bundle is no text, and lost without a file: redirect it to one\n{USAGE}");
+        eprint!("a bundle is binary: redirect the output to a file\n{USAGE}");
         return run::USAGE.into();
     }
     match bundle::collect(config, naming, BufWriter::new(to)) {

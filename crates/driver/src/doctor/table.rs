@@ -170,7 +170,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Error,
         looks_at: "whether the disk of each staged LUN is online",
         words: &["Windows keeps it offline"],
-        advice: "Policy: a person or a program took it offline; Set-Disk -Number N -IsOffline $false. Collision, Redundant Path: leave it so, detach the clone or the second path",
+        advice: "bring it online, of several paths to one disk one alone: Set-Disk -Number N -IsOffline $false. Policy: a person or a program took it offline. Collision: detach the clone first",
         page: "docs/stuck.md#disks",
         covered_by: &[
             "iscsi-stopped",

@@ -12,7 +12,7 @@ use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Bus, DiskSpec, Effect, NodeSpec, Rule, ServiceSpec, Start};
+use wincsi::sim::{Bus, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec, Start};
 use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -383,6 +383,23 @@ fn an_offline_disk_has_its_reason() {
     };
     let expected = "is offline: Policy, as Windows knew it last (volumes \"canary-lun\")";
     assert!(finding.text.ends_with(expected), "{finding:?}");
+}
+
+/// Windows keeps all but one of them offline by itself.
+#[test]
+fn a_disk_with_a_path_that_is_online_is_well() {
+    let patient = Patient::healthy();
+    let path = DiskSpec::on(Bus::Sas).lun(3);
+    let path = path.identified(IdentifierKind::Naa, LUN);
+    patient.fixture.attach("path", &path, 64 << 20);
+    let (disks, soon) = (
+        NodeApi::disks(&patient.fixture.hand),
+        patient.fixture.soon(),
+    );
+    disks.rescan(soon).unwrap();
+    assert_eq!(patient.found(), [""; 0]);
+    set_online(&patient, false);
+    assert_eq!(patient.found(), ["disk-offline"; 2]);
 }
 
 /// Both are found, unless the table has one as the cause of the other, or what hangs is what would report it.
