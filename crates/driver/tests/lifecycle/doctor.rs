@@ -224,7 +224,7 @@ fn an_output_that_is_lost_is_a_failure() {
         (full(), "-version", 1, "No space left"),
         (left(), "collect", 1, "is not written: Broken pipe"),
         (full(), "collect", 1, "is not written: No space left"),
-        (Stdio::null(), "collect", 2, "redirect it"),
+        (Stdio::null(), "collect", 2, "redirect the output"),
     ] {
         let ended = kubelet.run_into(output, &[word]);
         assert_eq!(ended.code, Some(code), "{word}: {}", ended.output);
