@@ -32,7 +32,7 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
 }
 
 /// That kubelet's service gives it another folder than this driver has. A kubelet that has registered the driver has this
-/// driver's, whatever an old service says.
+/// driver's, also where an old service says otherwise.
 fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
     let (Some(own), Ok(name)) = (&subject.site.kubelet, ServiceName::parse(SERVICE)) else {
         return Ok(None);
@@ -67,12 +67,13 @@ fn root_dir(command: &str) -> Option<WinPath> {
     }
     let mut root = ROOT_DIR.to_owned();
     while let Some(word) = words.next() {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) => (flag, Some(value.to_owned())),
+            None => (&*word, None),
+        };
         // Kubelet takes both.
-        let flag = word.trim_start_matches('-').replace('_', "-");
-        match flag.split_once('=') {
-            Some(("root-dir", value)) => value.clone_into(&mut root),
-            None if flag == "root-dir" => root = words.next()?,
-            _ => {}
+        if flag.trim_start_matches('-').replace('_', "-") == "root-dir" {
+            root = value.or_else(|| words.next())?;
         }
     }
     // Nothing says what a variable of the environment stands for.
@@ -139,7 +140,7 @@ mod tests {
                 r"C:\k\kubelet.exe --root-dir=D:/kubelet --v=2",
                 Some(r"D:\kubelet"),
             ),
-            (r"C:\k\kubelet.exe --root_dir=D:\a", Some(r"D:\a")),
+            (r"C:\k\kubelet.exe --root_dir=D:\a_b", Some(r"D:\a_b")),
             (r"KUBELET -root-dir D:\a --root-dir \b", Some(r"C:\b")),
             (
                 r#""C:\Program Files\k\kubelet.exe" --root-dir "D:\a b""#,
