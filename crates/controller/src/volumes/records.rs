@@ -23,7 +23,7 @@ const SUFFIX: &str = ".volume";
 /// How long a call waits for the lock of a base folder that another controller holds, between two tries.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(30)];
 
-/// A server that has not answered for so long is the reason, whoever has the lock.
+/// A server that has not answered for so long is the reason, and not the lock.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// What was read of records, by the paths of their `.wincsi`, and there by their files' names.
