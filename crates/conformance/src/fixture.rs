@@ -43,6 +43,7 @@ facilities! {
     files: Files;
     firmware: Firmware;
     iscsi: Provider;
+    processes: Provider;
     services: Services;
     smb: Provider;
     storage: Provider;

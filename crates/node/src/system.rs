@@ -1,6 +1,7 @@
 //! Windows's information about the machine and its boot.
 
-use os::{BootId, Deadline};
+use os::schema::process::{CLASS, COMMAND_LINE, NAME};
+use os::{BootId, Deadline, Query, Value};
 
 use crate::{System, Unfinished};
 
@@ -10,6 +11,22 @@ impl<'a> System<'a> {
         self.node.check(deadline, "read", &"the boot id")?;
         let id = self.node.os().boot.boot_id();
         id.map_err(|source| SystemError::BootId { source })
+    }
+
+    pub fn command_lines(
+        &self,
+        program: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<Option<String>>, SystemError> {
+        self.node
+            .check(deadline, "read the command lines of", &program)?;
+        let query = Query::all(CLASS.name, &[COMMAND_LINE.name]);
+        let query = query.with(NAME.name, Value::text(program));
+        let rows = self.node.os().processes.query(&query, deadline);
+        let command =
+            |row: os::Instance| Ok(row.text_or_null(COMMAND_LINE.name)?.map(str::to_owned));
+        rows.and_then(|rows| rows.into_iter().map(command).collect())
+            .map_err(|source| SystemError::CommandLines { source })
     }
 
     pub fn computer_name(&self, deadline: Deadline) -> Result<String, SystemError> {
@@ -28,6 +45,9 @@ pub enum SystemError {
     /// Which boot this is.
     #[error("failed to read the boot id: {source}")]
     BootId { source: os::Error },
+    /// How the processes of a program were started.
+    #[error("failed to read command lines: {source}")]
+    CommandLines { source: os::Error },
     /// Reading the computer's name.
     #[error("failed to read the computer's name: {source}")]
     ComputerName { source: os::Error },

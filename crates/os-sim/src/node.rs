@@ -15,6 +15,7 @@ use crate::hardware::{HardwareControl, HardwareError};
 use crate::inventory::Inventory;
 use crate::iscsi::Iscsi;
 use crate::machine::{Machine, State, moment};
+use crate::processes::Processes;
 use crate::provider::Provider;
 use crate::roots::NodeRoots;
 use crate::services::Services;
@@ -183,6 +184,7 @@ impl SimNode {
             files: files_gate::gated(shared(), tree()),
             firmware: system,
             iscsi: Arc::new(Provider(Iscsi { shared: shared() })),
+            processes: Arc::new(Provider(Processes(shared()))),
             services: Arc::new(Services(shared())),
             smb: Arc::new(Provider(Smb { shared: shared() })),
             storage: Arc::new(Provider(Storage {

@@ -62,6 +62,9 @@ pub struct NodeSpec {
     pub storage: StorageConditions,
     /// The services.
     pub service: Vec<ServiceSpec>,
+    /// Programs that run, beside those of services.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub process: Vec<ProcessSpec>,
 }
 
 /// `NewDiskPolicy`: what happens to a disk that is seen for the first time.
@@ -97,6 +100,17 @@ pub struct ServiceSpec {
     /// Whether it stops again instead of running: its process ends, or its driver does not load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dies_at_start: bool,
+}
+
+/// A program that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ProcessSpec {
+    /// Its file name.
+    pub name: String,
+    /// How it was started; `None` if Windows lets nobody read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// When a service starts.
@@ -207,6 +221,11 @@ impl Default for NodeSpec {
             service_delay_ms: 100,
             storage: StorageConditions::default(),
             service: usual_services(),
+            // Whose command line nobody reads.
+            process: vec![ProcessSpec {
+                name: "System".to_owned(),
+                command: None,
+            }],
         }
     }
 }

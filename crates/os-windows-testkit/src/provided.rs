@@ -76,6 +76,7 @@ pub(crate) const RETURN_VALUE: &str = "ReturnValue";
 fn provider<'a>(os: &'a Os, class: &Class) -> &'a dyn Provider {
     match class.namespace {
         Namespace::Smb => &*os.smb,
+        Namespace::CimV2 => &*os.processes,
         _ if class.name.starts_with("MSFT_iSCSI") => &*os.iscsi,
         _ => &*os.storage,
     }

@@ -10,7 +10,7 @@ use crate::{
 /// This machine, with every facility: operations change its own disks, shares and services. Events are written under
 /// the name `source`.
 ///
-/// Nothing is opened, connected or started before it is needed. The three providers are one, with one
+/// Nothing is opened, connected or started before it is needed. The four providers are one, with one
 /// pool of threads for each namespace.
 #[must_use]
 pub fn node(source: &str) -> Os {
@@ -25,6 +25,7 @@ pub fn node(source: &str) -> Os {
         files: Arc::new(NativeFiles::new()),
         firmware: Arc::new(NativeFirmware::new()),
         iscsi: Arc::clone(&provider),
+        processes: Arc::clone(&provider),
         services: Arc::new(NativeServices::new()),
         smb: Arc::clone(&provider),
         storage: provider,
@@ -37,9 +38,10 @@ mod tests {
     use super::{Arc, node};
 
     #[test]
-    fn one_provider_asks_wmi_for_storage_smb_and_iscsi() {
+    fn one_provider_asks_wmi_for_all() {
         let os = node("wincsi-test");
         assert!(Arc::ptr_eq(&os.storage, &os.smb));
         assert!(Arc::ptr_eq(&os.storage, &os.iscsi));
+        assert!(Arc::ptr_eq(&os.storage, &os.processes));
     }
 }

@@ -23,6 +23,8 @@ pub struct Os {
     pub firmware: Arc<dyn Firmware>,
     /// The iSCSI classes of the storage namespace.
     pub iscsi: Arc<dyn Provider>,
+    /// The class `Win32_Process` of the namespace `Root\CimV2`.
+    pub processes: Arc<dyn Provider>,
     /// See [`Services`].
     pub services: Arc<dyn Services>,
     /// The namespace `Root\Microsoft\Windows\Smb`.
@@ -46,6 +48,7 @@ impl Os {
             Facility::Files => self.files = Arc::clone(&from.files),
             Facility::Firmware => self.firmware = Arc::clone(&from.firmware),
             Facility::Iscsi => self.iscsi = Arc::clone(&from.iscsi),
+            Facility::Processes => self.processes = Arc::clone(&from.processes),
             Facility::Services => self.services = Arc::clone(&from.services),
             Facility::Smb => self.smb = Arc::clone(&from.smb),
             Facility::Storage => self.storage = Arc::clone(&from.storage),
@@ -70,6 +73,7 @@ pub enum Facility {
     Files,
     Firmware,
     Iscsi,
+    Processes,
     Services,
     Smb,
     Storage,
@@ -78,7 +82,7 @@ pub enum Facility {
 
 impl Facility {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::AfUnix,
         Self::Boot,
         Self::Clock,
@@ -87,6 +91,7 @@ impl Facility {
         Self::Files,
         Self::Firmware,
         Self::Iscsi,
+        Self::Processes,
         Self::Services,
         Self::Smb,
         Self::Storage,
@@ -105,6 +110,7 @@ impl Facility {
             Self::Files => "files",
             Self::Firmware => "firmware",
             Self::Iscsi => "iscsi",
+            Self::Processes => "processes",
             Self::Services => "services",
             Self::Smb => "smb",
             Self::Storage => "storage",

@@ -13,6 +13,11 @@ impl System for Node {
         Err(lacks("read", object, object, Feature::SystemIdentity))
     }
 
+    fn command_lines(&self, program: &str, _deadline: Deadline) -> Result<Vec<Option<String>>> {
+        let operation = "read the command lines of";
+        Err(lacks(operation, program, program, Feature::SystemIdentity))
+    }
+
     fn computer_name(&self, _deadline: Deadline) -> Result<String> {
         let object = "the computer's name";
         Err(lacks("read", object, object, Feature::SystemIdentity))

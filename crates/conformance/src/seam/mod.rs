@@ -36,6 +36,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         system::boot::CASES,
         system::event_log::CASES,
         system::firmware::CASES,
+        system::processes::CASES,
         volumes::CASES,
     ]
     .into_iter()

@@ -103,6 +103,34 @@ pub(crate) mod boot {
     }
 }
 
+/// The programs that run.
+pub(crate) mod processes {
+    use os::schema::process::{CLASS, COMMAND_LINE, HANDLE, NAME, PROCESS_ID};
+    use os::{Deadline, Facility, Query, Value};
+
+    use crate::case::declare;
+    use crate::failure::same;
+    use crate::{CaseResult, Fixture};
+
+    declare!("processes", &[Facility::Processes];
+        the_kernels_process_has_no_command_line,
+    );
+
+    fn the_kernels_process_has_no_command_line(fixture: &Fixture) -> CaseResult {
+        let select = [COMMAND_LINE.name, HANDLE.name, PROCESS_ID.name];
+        let query = Query::all(CLASS.name, &select);
+        let query = query.with(NAME.name, Value::text("system"));
+        let found = fixture.processes().query(&query, Deadline::NEVER)?;
+        same("processes", &found.len(), &1)?;
+        for one in &found {
+            same("command line", &one.text_or_null(COMMAND_LINE.name)?, &None)?;
+            let id = one.u32(PROCESS_ID.name)?.to_string();
+            same("handle", &one.text(HANDLE.name)?, &id.as_str())?;
+        }
+        Ok(())
+    }
+}
+
 /// The event log.
 pub(crate) mod event_log {
     use os::{Event, EventLevel, Facility};

@@ -51,7 +51,12 @@ pub(crate) fn trials() -> Vec<Trial> {
     let com = Backend {
         name: "com",
         facilities: &Facility::ALL,
-        about: &[Facility::Iscsi, Facility::Smb, Facility::Storage],
+        about: &[
+            Facility::Iscsi,
+            Facility::Processes,
+            Facility::Smb,
+            Facility::Storage,
+        ],
         fixture: in_process,
         deviations: &[],
     };

@@ -331,7 +331,9 @@ impl Classified for FirmwareError {
 impl Classified for SystemError {
     fn finding(&self) -> Finding {
         match self {
-            Self::BootId { source } | Self::ComputerName { source } => source.finding(),
+            Self::BootId { source }
+            | Self::CommandLines { source }
+            | Self::ComputerName { source } => source.finding(),
             Self::Unfinished(error) => error.finding(),
         }
     }

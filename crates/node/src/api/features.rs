@@ -83,7 +83,7 @@ features![
     StaleMounts "stale-mounts":
         "`Volumes::mount` and `Filesystem::make_directory` replace a mounted folder whose volume is gone",
         "they fail until `Filesystem::remove_entry` removes it";
-    SystemIdentity "system-identity": "`System::boot_id`, `System::computer_name` and `System::uuid`", UNSUPPORTED;
+    SystemIdentity "system-identity": "`System::boot_id`, `System::command_lines`, `System::computer_name` and `System::uuid`", UNSUPPORTED;
     WriteProtection "write-protection": "`Disks::is_write_protected`", UNSUPPORTED;
 ];
 

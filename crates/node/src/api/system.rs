@@ -21,6 +21,14 @@ pub trait System {
     fn boot_id(&self, deadline: Deadline) -> Result<BootId>
         = system.boot_id, "read", "the boot id";
 
+    /// The command lines of the processes of a program, by its file name (`kubelet.exe`): none if it does not run, `None`
+    /// of one that the caller may not read.
+    ///
+    /// # Errors
+    /// [`AccessDenied`]. [`Cause::Unsupported`] without [`Feature::SystemIdentity`].
+    fn command_lines(&self, program: &str, deadline: Deadline) -> Result<Vec<Option<String>>>
+        = system.command_lines, "read the command lines of", program;
+
     /// The machine's DNS host name in lower case, without its domain: the name that kubelet gives its node unless it is
     /// told another (`k8s.io/component-helpers`, `node/util.GetHostname`, over Go's `os.Hostname`).
     ///

@@ -217,8 +217,9 @@ fn name(text: &str) -> Component {
 /// A provider of the node, and a class that it has.
 type Provided = (Facility, fn(&Os) -> &dyn os::Provider, &'static str);
 
-const PROVIDERS: [Provided; 3] = [
+const PROVIDERS: [Provided; 4] = [
     (Facility::Iscsi, |os| &*os.iscsi, "MSFT_iSCSITarget"),
+    (Facility::Processes, |os| &*os.processes, "Win32_Process"),
     (Facility::Smb, |os| &*os.smb, "MSFT_SmbGlobalMapping"),
     (Facility::Storage, |os| &*os.storage, "MSFT_Disk"),
 ];

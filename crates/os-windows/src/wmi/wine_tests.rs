@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use os::schema::{Namespace, bios, disk, service};
+use os::schema::{Namespace, bios, disk, process, service};
 use os::{
     Arguments, Cause, Clock, Deadline, Hresult, Instance, ObjectPath, Provider, Query, Returned,
     Target, Value,
@@ -263,7 +263,7 @@ fn the_class_table_is_asked_before_wmi() {
         let error = provider.query(query, Deadline::NEVER).expect_err("refused");
         assert!(matches!(error.cause, Cause::Malformed(_)), "{error}");
     };
-    refused(&Query::all("Win32_Process", &[]));
+    refused(&Query::all("Win32_Processor", &[]));
     refused(&Query::all(service::CLASS.name, &["Elsewhere"]));
     refused(&Query::all(service::CLASS.name, &[]).with(TAG, Value::text("1")));
     let path = ObjectPath(r#"Win32_Service.Name="x"} WHERE y"#.to_owned());
@@ -274,6 +274,24 @@ fn the_class_table_is_asked_before_wmi() {
         error.expect_err("refused").cause,
         Cause::Malformed(_)
     ));
+}
+
+#[test]
+fn a_process_has_its_command_line() {
+    let program = std::env::current_exe().expect("a program");
+    let name = program.file_name().expect("a name").to_string_lossy();
+    let query = Query::all(process::CLASS.name, &[process::COMMAND_LINE.name]);
+    let query = query.with(process::NAME.name, Value::text(&*name));
+    let found = provider()
+        .query(&query, Deadline::NEVER)
+        .expect("processes");
+    let lines: Vec<_> = found
+        .iter()
+        .map(|one| one.text_or_null(process::COMMAND_LINE.name))
+        .collect();
+    let is_own =
+        |line: &os::Result<Option<&str>>| matches!(line, Ok(Some(line)) if line.contains(&*name));
+    assert!(lines.iter().any(is_own), "{lines:?}");
 }
 
 /// Wine's firmware object lacks its key properties. When it gets them, this test fails.

@@ -152,6 +152,7 @@ impl Os {
             files: self.files.layered(Facility::Files, layer),
             firmware: self.firmware.layered(Facility::Firmware, layer),
             iscsi: self.iscsi.layered(Facility::Iscsi, layer),
+            processes: self.processes.layered(Facility::Processes, layer),
             services: self.services.layered(Facility::Services, layer),
             smb: self.smb.layered(Facility::Smb, layer),
             storage: self.storage.layered(Facility::Storage, layer),

@@ -61,6 +61,7 @@ pub mod iscsi_target;
 pub mod iscsi_target_portal;
 pub mod partition;
 pub mod partition_to_volume;
+pub mod process;
 pub mod service;
 pub mod smb_global_mapping;
 pub mod storage_object;
@@ -106,6 +107,7 @@ pub const CLASSES: &[&Class] = &[
     &service::CLASS,
     &bios::ELEMENT,
     &bios::CLASS,
+    &process::CLASS,
 ];
 
 /// The class of this name, compared without case as WMI does.

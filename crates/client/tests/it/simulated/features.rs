@@ -208,11 +208,12 @@ fn a_format_has_options_in_process_alone() {
     }
 }
 
+type Ask = fn(&ClientFixture) -> Result<(), Error>;
+
 /// Operations that kubelet's calls need and csi-proxy's protocol lacks.
 #[test]
 fn entries_links_space_and_the_system_are_told_in_process_alone() {
-    type Ask = fn(&ClientFixture) -> Result<(), Error>;
-    let asks: [(Feature, Ask); 10] = [
+    let asks: [(Feature, Ask); 11] = [
         (Feature::DirectoryLinks, |own| {
             let (to, at) = (path("away"), path("link"));
             own.node.filesystem().link_directory(&to, &at, own.soon())
@@ -237,6 +238,9 @@ fn entries_links_space_and_the_system_are_told_in_process_alone() {
         }),
         (Feature::SystemIdentity, |own| {
             own.node.system().boot_id(own.soon()).map(drop)
+        }),
+        (Feature::SystemIdentity, |own| {
+            own.node.system().command_lines("x", own.soon()).map(drop)
         }),
         (Feature::SystemIdentity, |own| {
             own.node.system().computer_name(own.soon()).map(drop)

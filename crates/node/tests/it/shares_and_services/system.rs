@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::{BootId, Win32};
-use os_sim::{Effect, NodeSpec, Rule};
+use os_sim::{Effect, NodeSpec, ProcessSpec, Rule};
 use wincsi_node::{Options, SystemError};
 
 use crate::support::NodeFixture;
@@ -32,6 +32,28 @@ fn the_computers_name_is_kubelets_of_the_node() {
 }
 
 #[test]
+fn command_lines_are_those_of_one_program() {
+    let process = |name: &str, command: Option<&str>| ProcessSpec {
+        name: name.to_owned(),
+        command: command.map(str::to_owned),
+    };
+    let spec = NodeSpec {
+        process: vec![
+            process("kubelet.exe", Some("kubelet.exe -v=2")),
+            process("rke2.exe", Some("rke2.exe agent")),
+            process("Kubelet.exe", None),
+        ],
+        ..NodeSpec::default()
+    };
+    let fixture = NodeFixture::of(&spec, Options::default());
+    let system = fixture.node.operations().system();
+    let lines = |program| system.command_lines(program, fixture.soon()).unwrap();
+    let expected = [Some("kubelet.exe -v=2".to_owned()), None];
+    assert_eq!(lines("kubelet.exe"), expected);
+    assert_eq!(lines("kubelet"), []);
+}
+
+#[test]
 fn a_system_that_does_not_say_is_an_error() {
     let fixture = NodeFixture::new();
     let fault = |operation| Rule::on(operation, Effect::fail(Win32::ACCESS_DENIED));
@@ -40,6 +62,12 @@ fn a_system_that_does_not_say_is_an_error() {
     let system = fixture.node.operations().system();
     let id = system.boot_id(fixture.soon());
     assert!(matches!(id, Err(SystemError::BootId { .. })), "{id:?}");
+    fixture.fault(fault("IWbemServices.ExecQuery"));
+    let lines = system.command_lines("kubelet.exe", fixture.soon());
+    assert!(
+        matches!(lines, Err(SystemError::CommandLines { .. })),
+        "{lines:?}"
+    );
     let name = system.computer_name(fixture.soon());
     assert!(
         matches!(name, Err(SystemError::ComputerName { .. })),
