@@ -20,6 +20,7 @@ pub(super) enum Provider {
     Files,
     Initiator,
     OwnDisk,
+    Processes,
     /// Of a host that works through pipes.
     Proxy,
     Services,
@@ -35,6 +36,7 @@ impl Provider {
             Self::Files => "the filesystem of the node's disk",
             Self::Initiator => "Windows's iSCSI provider",
             Self::OwnDisk => "the disk of the driver's folders",
+            Self::Processes => "Windows's list of processes",
             Self::Proxy => "csi-proxy",
             Self::Services => "Windows's service control manager",
             Self::Shares => "Windows's SMB provider",

@@ -30,7 +30,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "kubelet-folder",
         severity: Severity::Error,
-        looks_at: "kubelet's folder `plugins_registry`, and the `--root-dir` of its service",
+        looks_at: "kubelet's folder `plugins_registry`, and the `--root-dir` of its service or process",
         words: &["not found in the list of registered CSI drivers"],
         advice: "set -kubelet-path to DIR, the --root-dir of this node's kubelet, if all nodes of the DaemonSet have it; with Helm: helm upgrade wincsi charts/wincsi --namespace wincsi --reset-then-reuse-values --set-literal 'windows.kubelet=DIR'",
         page: "docs/driver.md#registration",

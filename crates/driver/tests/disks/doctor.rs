@@ -12,7 +12,9 @@ use transport::Endpoint;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Bus, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec, Start};
+use wincsi::sim::{
+    Bus, DiskSpec, Effect, IdentifierKind, NodeSpec, ProcessSpec, Rule, ServiceSpec, Start,
+};
 use wincsi::smb::RemotePath;
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -341,19 +343,45 @@ fn each_sickness_is_found_until_it_is_mended() {
     );
 }
 
-/// Once kubelet has registered the driver, no service says otherwise.
+fn kubelet(command: Option<&str>) -> ProcessSpec {
+    ProcessSpec {
+        name: "Kubelet.exe".to_owned(),
+        command: command.map(str::to_owned),
+    }
+}
+
+/// Of a service that runs kubelet itself, or of the process that nssm or RKE2 started. Once kubelet has registered the
+/// driver, neither says otherwise.
 #[test]
-fn kubelets_service_has_the_drivers_folder() {
+fn kubelet_has_the_drivers_folder() {
     let (other, own) = (
         r"kubelet.exe --root-dir=D:\k",
         r"kubelet.exe --root-dir=c:\VAR\lib\kubelet",
     );
     let (folder, registration) = ("kubelet-folder", "not-registered");
-    for (command, start, finding, is_seen) in [
-        (other, Start::Automatic, folder, true),
-        (own, Start::Automatic, registration, true),
-        (r"C:\k\nssm.exe", Start::Automatic, registration, false),
-        (other, Start::Disabled, registration, false),
+    let (nssm, hidden) = (r"C:\k\nssm.exe", None);
+    for (command, start, processes, finding, is_seen) in [
+        (other, Start::Automatic, &[Some(own)][..], folder, true),
+        (own, Start::Automatic, &[Some(other)], registration, true),
+        (nssm, Start::Automatic, &[], registration, false),
+        (other, Start::Disabled, &[], registration, false),
+        (nssm, Start::Automatic, &[Some(other)], folder, true),
+        (nssm, Start::Automatic, &[Some(own); 2], registration, true),
+        (
+            nssm,
+            Start::Automatic,
+            &[Some(other), Some(own)],
+            registration,
+            false,
+        ),
+        (
+            nssm,
+            Start::Automatic,
+            &[Some(other), hidden],
+            registration,
+            false,
+        ),
+        (other, Start::Disabled, &[Some(own)], registration, true),
     ] {
         let service = ServiceSpec {
             name: "kubelet".to_owned(),
@@ -361,8 +389,11 @@ fn kubelets_service_has_the_drivers_folder() {
             start,
             ..ServiceSpec::default()
         };
-        let has_service = |spec: &mut NodeSpec| spec.service.push(service);
-        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), has_service, SETUP));
+        let change = |spec: &mut NodeSpec| {
+            spec.service.push(service);
+            spec.process = processes.iter().copied().map(kubelet).collect();
+        };
+        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), change, SETUP));
         assert_eq!(patient.found(), [""; 0], "{command}");
         patient.set_registered(false);
         let report = patient.examine();

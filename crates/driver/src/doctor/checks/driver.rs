@@ -10,6 +10,7 @@ use crate::record::StoreError;
 
 /// Kubelet's service, where it is one.
 const SERVICE: &str = "kubelet";
+const PROGRAM: &str = "kubelet.exe";
 
 /// Kubelet's own default of `--root-dir`
 /// (<https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>).
@@ -31,17 +32,31 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
     }
 }
 
-/// That kubelet's service gives it another folder than this driver has. A kubelet that has registered the driver has this
-/// driver's, also where an old service says otherwise.
+/// That kubelet has another folder than this driver. A kubelet that has registered the driver has this driver's, also
+/// where an old service says otherwise.
 fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
-    let (Some(own), Ok(name)) = (&subject.site.kubelet, ServiceName::parse(SERVICE)) else {
+    let Some(own) = &subject.site.kubelet else {
         return Ok(None);
     };
     if matches!(subject.driver, Driver::Own(Some(Ok(())))) {
         return Ok(None);
     }
-    // The pipes do not say how a service is started.
+    // The pipes do not say how a program was started.
     subject.require(Feature::SystemIdentity)?;
+    let (root, by) = match root_of_service(subject)? {
+        Some(root) => (root, "its service's command line"),
+        None => (root_of_process(subject)?, "its command line"),
+    };
+    let is_own = root.to_string().eq_ignore_ascii_case(&own.to_string());
+    let text = format!("kubelet has {root} by {by}, and this driver {own}");
+    Ok((!is_own).then_some(text))
+}
+
+/// The folder of a service that runs, and starts kubelet itself.
+fn root_of_service(subject: &Subject<'_>) -> Result<Option<WinPath>, Doubt> {
+    let Ok(name) = ServiceName::parse(SERVICE) else {
+        return Ok(None);
+    };
     let service = subject.ask(Provider::Services, |node, until| {
         match node.system().service(&name, until) {
             Err(error) if error.is(Condition::NotFound) => Ok(None),
@@ -49,12 +64,27 @@ fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
         }
     })?;
     let running = service.filter(|service| service.state == ServiceState::Running);
-    let root = running.and_then(|service| root_dir(&service.command?));
-    let unknown = "no service kubelet says by its command line which folder kubelet has";
-    let root = root.ok_or_else(|| Doubt::Lacking(unknown.to_owned()))?;
-    let is_own = root.to_string().eq_ignore_ascii_case(&own.to_string());
-    let text = format!("kubelet has {root} by its service's command line, and this driver {own}");
-    Ok((!is_own).then_some(text))
+    Ok(running.and_then(|service| root_dir(&service.command?)))
+}
+
+/// The folder of the kubelet that something else started, as nssm and RKE2 do.
+fn root_of_process(subject: &Subject<'_>) -> Result<WinPath, Doubt> {
+    let commands = subject.ask(Provider::Processes, |node, until| {
+        node.system().command_lines(PROGRAM, until)
+    })?;
+    let Some(commands) = commands.into_iter().collect::<Option<Vec<_>>>() else {
+        let text = format!("the command line of {PROGRAM} may not be read");
+        return Err(Doubt::Unasked(text));
+    };
+    let mut roots = Vec::from_iter(commands.iter().map(|command| root_dir(command)));
+    roots.dedup();
+    match <[_; 1]>::try_from(roots) {
+        Ok([Some(root)]) => Ok(root),
+        _ => {
+            let text = format!("no service kubelet and not one {PROGRAM} says which folder it has");
+            Err(Doubt::Lacking(text))
+        }
+    }
 }
 
 /// The `--root-dir` of a command line that starts kubelet itself.
