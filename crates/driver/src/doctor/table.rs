@@ -1,6 +1,6 @@
 //! The table of checks, from which come the command's lines, the metric and rows of docs/stuck.md.
 
-use super::checks::{driver, iscsi, node, shares};
+use super::checks::{disks, driver, iscsi, node, shares};
 use super::notes::Notes;
 use super::report::Severity;
 use super::subject::Subject;
@@ -179,7 +179,7 @@ pub const CHECKS: &[Check] = &[
             "driver-absent",
         ],
         is_moved_by_calls: true,
-        look: iscsi::disk_offline,
+        look: disks::offline,
     },
     Check {
         id: "node-hangs",
