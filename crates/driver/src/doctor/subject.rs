@@ -7,8 +7,7 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use transport::Endpoint;
-use wincsi::iscsi::Portal;
-use wincsi::smb::ShareMapping;
+use wincsi::iscsi::{Portal, SessionInfo};
 use wincsi::{
     Cause, Code, Condition, Deadline, Error, Feature, NodeApi, Unreachable, Win32, WinPath,
 };
@@ -16,6 +15,7 @@ use wincsi::{
 use super::aside::Aside;
 use super::notes::{Doubt, Notes, Provider};
 use super::table::{CHECKS, Check};
+use crate::kinds::share::Mappings;
 use crate::record::{Content, Form, Peeked, Record, State, Store};
 use crate::unpoisoned::Unpoisoned;
 
@@ -81,7 +81,8 @@ pub(super) struct Subject<'a> {
     hung: Unpoisoned<BTreeSet<Provider>>,
     peeked: OnceLock<Result<Peeked, Doubt>>,
     boot: OnceLock<Result<String, Doubt>>,
-    mappings: OnceLock<Result<Vec<ShareMapping>, Doubt>>,
+    mappings: OnceLock<Result<Mappings, Doubt>>,
+    sessions: OnceLock<Result<Vec<SessionInfo>, Doubt>>,
     portals: OnceLock<Result<Answers, Doubt>>,
 }
 
@@ -111,6 +112,7 @@ impl<'a> Subject<'a> {
             peeked: OnceLock::new(),
             boot: OnceLock::new(),
             mappings: OnceLock::new(),
+            sessions: OnceLock::new(),
             portals: OnceLock::new(),
         }
     }
@@ -232,13 +234,26 @@ impl<'a> Subject<'a> {
     }
 
     /// The node's mappings, asked for once.
-    pub(super) fn mappings(&self) -> Result<&[ShareMapping], Doubt> {
+    pub(super) fn mappings(&self) -> Result<&Mappings, Doubt> {
         let ask = || {
             self.require(Feature::MappingList)?;
-            self.ask(Provider::Shares, |node, until| node.smb().mappings(until))
+            let mappings = self.ask(Provider::Shares, |node, until| node.smb().mappings(until));
+            mappings.map(Mappings::listed)
         };
         let mappings = self.mappings.get_or_init(ask);
-        mappings.as_deref().map_err(Clone::clone)
+        mappings.as_ref().map_err(Clone::clone)
+    }
+
+    /// The initiator's sessions, asked for once. Without its service it says that it does not run.
+    pub(super) fn sessions(&self) -> Result<&[SessionInfo], Doubt> {
+        let ask = || {
+            self.require(Feature::SessionList)?;
+            self.ask(Provider::Initiator, |node, until| {
+                node.iscsi().sessions(until)
+            })
+        };
+        let sessions = self.sessions.get_or_init(ask);
+        sessions.as_deref().map_err(Clone::clone)
     }
 
     pub(super) fn require(&self, feature: Feature) -> Result<(), Doubt> {

@@ -86,6 +86,17 @@ pub const CHECKS: &[Check] = &[
         look: node::fails,
     },
     Check {
+        id: "csi-proxy-service",
+        severity: Severity::Warning,
+        looks_at: "over the pipes, csi-proxy's service: whether it starts with the node, and is the one that answers",
+        words: &[],
+        advice: "keep one: Set-Service csiproxy -StartupType Automatic, or, if a DaemonSet serves the pipes, remove the service",
+        page: "docs/service.md#install-the-service",
+        covered_by: &["node-fails"],
+        is_moved_by_calls: false,
+        look: node::csi_proxy,
+    },
+    Check {
         id: "server-away",
         severity: Severity::Error,
         looks_at: "the TCP port of each server of a share with a record",
@@ -117,6 +128,17 @@ pub const CHECKS: &[Check] = &[
         covered_by: &["server-away", "driver-absent"],
         is_moved_by_calls: true,
         look: shares::mapping_not_ok,
+    },
+    Check {
+        id: "mappings-unused",
+        severity: Severity::Warning,
+        looks_at: "mappings that no volume of this driver has, from 100 on",
+        words: &["Not enough memory resources"],
+        advice: "find who makes them; drain the node, and remove those that nobody uses",
+        page: "docs/migrate-csi-driver-smb.md#mappings-that-nobody-uses",
+        covered_by: &["record-unreadable"],
+        is_moved_by_calls: true,
+        look: shares::unused_mappings,
     },
     Check {
         id: "iscsi-stopped",
@@ -166,6 +188,17 @@ pub const CHECKS: &[Check] = &[
         look: iscsi::session_away,
     },
     Check {
+        id: "session-unused",
+        severity: Severity::Warning,
+        looks_at: "whether a volume has the target of each iSCSI session that does not come back after a restart",
+        words: &[],
+        advice: "if no person and no other driver uses it: Disconnect-IscsiTarget -NodeAddress TARGET",
+        page: "docs/iscsi.md#when-it-fails",
+        covered_by: &["record-unreadable"],
+        is_moved_by_calls: true,
+        look: iscsi::session_unused,
+    },
+    Check {
         id: "disk-offline",
         severity: Severity::Error,
         looks_at: "whether the disk of each staged LUN is online",
@@ -180,6 +213,17 @@ pub const CHECKS: &[Check] = &[
         ],
         is_moved_by_calls: true,
         look: disks::offline,
+    },
+    Check {
+        id: "disk-read-only",
+        severity: Severity::Error,
+        looks_at: "whether the disk of each staged LUN is writable, unless its pods only read",
+        words: &["is read-only", "The media is write protected"],
+        advice: "Set-Disk -Number N -IsReadOnly $false; if it comes back, see who sets it, and the SAN policy",
+        page: "docs/stuck.md#disks",
+        covered_by: &["iscsi-stopped", "target-away", "session-away"],
+        is_moved_by_calls: true,
+        look: disks::read_only,
     },
     Check {
         id: "node-hangs",
@@ -202,7 +246,10 @@ pub const CHECKS: &[Check] = &[
 pub fn stuck_rows() -> String {
     let rows = CHECKS.iter().map(|check| {
         let words = check.words.iter().map(|words| format!("`{words}`"));
-        let words = Vec::from_iter(words).join(", ");
+        let words = match check.words {
+            [] => String::from("no event"),
+            _ => Vec::from_iter(words).join(", "),
+        };
         let Check { id, looks_at, .. } = check;
         let (advice, severity) = (check.advice, check.severity.name());
         format!("| {words} | `{id}` ({severity}): {looks_at} | {advice} |\n")

@@ -7,28 +7,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
+use os::DiskAccess;
 use tempfile::TempDir;
 use transport::Endpoint;
+use wincsi::disks::DiskNumber;
+use wincsi::iscsi::TargetName;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
 use wincsi::sim::{
     Bus, DiskSpec, Effect, IdentifierKind, NodeSpec, ProcessSpec, Rule, ServiceSpec, Start,
 };
-use wincsi::smb::RemotePath;
+use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
 use wincsi_driver::doctor::{CHECKS, Doctor, Report, Severity};
+use wincsi_driver::kubelet::Request;
+use wire::csi::v1::volume_capability::AccessMode;
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use zeroize::Zeroizing;
 
 use crate::deaths::Mortal as _;
 use crate::fixture::{STAGING, TARGET};
-use crate::iscsi::{ADDRESS, Fixture, IQN, SETUP, start_initiator};
+use crate::iscsi::{
+    ADDRESS, Fixture, IQN, Lasts, OTHER, SETUP, log_in_as, request, start_initiator,
+};
 use crate::support::KUBELET;
 use crate::support::requests::{map, request_at};
 
 const SECOND: &str = "10.0.0.8";
 /// As the array names its first LUN.
 const LUN: &str = "600140500000000a";
+/// No volume has it.
+const THEIRS: &str = "iqn.2026-01.com.example:canary-theirs";
 const SHARE: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\3\globalmount";
 
 /// Names that are in nothing else by accident.
@@ -42,13 +53,13 @@ const ANSWER: Duration = Duration::from_secs(6);
 
 pub(crate) struct Patient {
     pub(crate) fixture: Fixture,
-    target: TargetSpec,
+    targets: Vec<TargetSpec>,
     registry: TempDir,
     is_registered: Arc<AtomicBool>,
 }
 
 impl Patient {
-    /// A node with a share, a LUN to which two portals lead, and a disk that is nobody's.
+    /// A node with a share, a LUN to which two portals lead, and a target and a disk that are nobody's.
     pub(crate) fn healthy() -> Self {
         let patient = Self::on(Fixture::new());
         assert_eq!(patient.examine().exit_code(), 0);
@@ -56,14 +67,17 @@ impl Patient {
     }
 
     fn on(fixture: Fixture) -> Self {
-        let mut target = None;
-        let keep = |server: &mut ServerSpec| target = server.target.first().cloned();
-        fixture.array().change_server("array", keep).unwrap();
+        let mut targets = Vec::new();
+        let offer = |server: &mut ServerSpec| {
+            server.target.push(TargetSpec::named(THEIRS));
+            targets.clone_from(&server.target);
+        };
+        fixture.array().change_server("array", offer).unwrap();
         let server = smb::ServerSpec::sharing("canary-data", USER, PASSWORD);
         fixture.servers().add_server(SERVER, &server).unwrap();
         let patient = Self {
             fixture,
-            target: target.unwrap(),
+            targets,
             registry: tempfile::tempdir().unwrap(),
             is_registered: Arc::new(AtomicBool::new(true)),
         };
@@ -209,14 +223,67 @@ fn unmap(patient: &Patient) {
     smb.unmap(&remote, soon).unwrap();
 }
 
+fn lun(patient: &Patient) -> DiskNumber {
+    let (disks, soon) = (
+        NodeApi::disks(&patient.fixture.hand),
+        patient.fixture.soon(),
+    );
+    let ids = disks.ids(soon).unwrap();
+    let mut luns = ids.iter().filter(|(_, ids)| ids.page83 == LUN);
+    *luns.next().unwrap().0
+}
+
+fn set_access(patient: &Patient, access: DiskAccess) {
+    let os = patient.fixture.os();
+    os.disks.set_access(lun(patient), access).unwrap();
+}
+
+/// The login of a driver that is gone.
+fn log_in(patient: &Patient) {
+    log_in_as(&patient.fixture, ADDRESS, THEIRS, Lasts::UntilBoot);
+}
+
+fn log_out(patient: &Patient) {
+    let (iscsi, soon) = (
+        NodeApi::iscsi(&patient.fixture.hand),
+        patient.fixture.soon(),
+    );
+    let mut sessions = iscsi.sessions(soon).unwrap();
+    sessions.retain(|session| session.target == THEIRS);
+    let name = TargetName::parse(THEIRS).unwrap();
+    iscsi.log_out(&name, &sessions[0].id, soon).unwrap();
+}
+
+/// So many shares of servers that no volume uses.
+fn map_others(patient: &Patient, count: usize) {
+    for number in 0..count {
+        let name = format!("others-{number}");
+        let server = smb::ServerSpec::sharing("canary-data", USER, PASSWORD);
+        drop(patient.fixture.servers().add_server(&name, &server));
+        let remote = RemotePath::parse(&format!(r"\\{name}\canary-data")).unwrap();
+        let user = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
+        let request = MapRequest::of(&remote).with_credentials(user.as_ref());
+        let smb = NodeApi::smb(&patient.fixture.hand);
+        smb.map(&request, patient.fixture.soon()).unwrap();
+    }
+}
+
+fn unmap_others(patient: &Patient) {
+    let (smb, soon) = (NodeApi::smb(&patient.fixture.hand), patient.fixture.soon());
+    for mapping in smb.mappings(soon).unwrap() {
+        if mapping.remote.contains("others-") {
+            let remote = RemotePath::parse(&mapping.remote).unwrap();
+            smb.unmap(&remote, soon).unwrap();
+        }
+    }
+}
+
 fn set_online(patient: &Patient, is_online: bool) {
     let (soon, disks) = (
         patient.fixture.soon(),
         patient.fixture.hand.operations().disks(),
     );
-    let ids = disks.ids(soon).unwrap();
-    let mut luns = ids.iter().filter(|(_, ids)| ids.page83 == LUN);
-    let disk = *luns.next().unwrap().0;
+    let disk = lun(patient);
     match is_online {
         true => disks.set_online(disk, soon).unwrap(),
         false => disks.set_offline(disk, soon).unwrap(),
@@ -253,7 +320,7 @@ fn both_portals(patient: &Patient) {
 }
 
 fn target_back(patient: &Patient) {
-    patient.set_targets(vec![patient.target.clone()]);
+    patient.set_targets(patient.targets.clone());
 }
 
 fn server_up(patient: &Patient) {
@@ -285,13 +352,20 @@ fn heal(patient: &Patient) {
 }
 
 /// In this order they come together, and in the other one they go: a volume is staged again last.
-pub(crate) fn sicknesses() -> [Sickness; 14] {
+pub(crate) fn sicknesses() -> [Sickness; 17] {
     [
         sickness(
             "disk-offline",
             |it| set_online(it, false),
             |it| set_online(it, true),
         ),
+        sickness(
+            "disk-read-only",
+            |it| set_access(it, DiskAccess::ReadOnly),
+            |it| set_access(it, DiskAccess::ReadWrite),
+        ),
+        sickness("session-unused", log_in, log_out),
+        sickness("mappings-unused", |it| map_others(it, 100), unmap_others),
         sickness("iscsi-stopped", stop_initiator, start_and_stage),
         sickness("share-not-mapped", unmap, Patient::stage),
         sickness("portal-away", |it| it.set_portals(&[ADDRESS]), both_portals),
@@ -313,8 +387,10 @@ pub(crate) fn sicknesses() -> [Sickness; 14] {
     ]
 }
 
-/// One server, mapping or array cannot be both.
-const APART: [(&str, &str); 4] = [
+/// One server, mapping, array or disk cannot be both.
+const APART: [(&str, &str); 6] = [
+    ("disk-offline", "disk-read-only"),
+    ("iscsi-stopped", "session-unused"),
     ("share-not-mapped", "mapping-not-ok"),
     ("portal-away", "target-away"),
     ("server-away", "mapping-not-ok"),
@@ -322,7 +398,7 @@ const APART: [(&str, &str); 4] = [
 ];
 
 /// What Windows's SMB provider is asked for.
-const OF_MAPPINGS: [&str; 2] = ["share-not-mapped", "mapping-not-ok"];
+const OF_MAPPINGS: [&str; 3] = ["share-not-mapped", "mapping-not-ok", "mappings-unused"];
 
 #[test]
 fn each_sickness_is_found_until_it_is_mended() {
@@ -336,10 +412,10 @@ fn each_sickness_is_found_until_it_is_mended() {
     }
     let sick = sicknesses().map(|one| one.check);
     let others = CHECKS.iter().filter(|check| !sick.contains(&check.id));
-    // The driver that looks is there.
+    // The driver that looks is there, and works in this process.
     assert_eq!(
         Vec::from_iter(others.map(|check| check.id)),
-        ["driver-absent"]
+        ["driver-absent", "csi-proxy-service"]
     );
 }
 
@@ -402,6 +478,48 @@ fn kubelet_has_the_drivers_folder() {
         let unseen = report.unseen.iter().any(|one| one.check == folder);
         assert_eq!(!unseen, is_seen, "{command}");
     }
+}
+
+#[test]
+fn a_driver_that_kubelet_cannot_call_has_the_reason() {
+    for is_dead in [false, true] {
+        let service = ServiceSpec {
+            name: "afunix".to_owned(),
+            start: Start::System,
+            dies_at_start: is_dead,
+            ..ServiceSpec::default()
+        };
+        let change = |spec: &mut NodeSpec| spec.service.push(service);
+        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), change, SETUP));
+        patient.set_registered(false);
+        let report = patient.examine();
+        let [finding] = &report.findings[..] else {
+            panic!("{report}")
+        };
+        assert_eq!(finding.text.contains("afunix"), is_dead, "{finding:?}");
+    }
+}
+
+/// A person's login, a few mappings, and a disk of readers.
+#[test]
+fn what_is_as_it_should_be_is_no_finding() {
+    let patient = Patient::healthy();
+    map_others(&patient, 99);
+    log_in_as(&patient.fixture, ADDRESS, THEIRS, Lasts::OverBoots);
+    patient.fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
+    patient.fixture.unstage_of("w", OTHER).unwrap();
+    let staged = request(("w", OTHER), (IQN, "1"), &map(&[]), |request| {
+        let mut capability = request.capability.unwrap().clone();
+        let mode = Mode::MultiNodeReaderOnly.into();
+        capability.access_mode = Some(AccessMode { mode });
+        patient.fixture.call().stage(&Request {
+            volume: request.volume.clone(),
+            capability: Some(&capability),
+            ..*request
+        })
+    });
+    staged.unwrap();
+    assert_eq!(patient.found(), [""; 0]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value;
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::Down;
 use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::{Effect, Rule};
 use wincsi_driver::doctor::Severity;
 
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
@@ -16,7 +17,7 @@ use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, 
 /// More than a question may take.
 const ANSWER: Duration = Duration::from_secs(6);
 
-/// What `IWbemServices.ExecQuery` asks here.
+/// What is asked for mappings.
 const PROVIDER: &str = "Windows's SMB provider";
 
 /// A node with a share in a pod.
@@ -26,6 +27,11 @@ fn healthy() -> Fixture {
     fixture.publish(&volume("pv"), POD).unwrap();
     assert_eq!(fixture.found(), [""; 0]);
     fixture
+}
+
+fn hang_mappings(fixture: &Fixture) {
+    let hangs = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
+    fixture.fault(hangs.object("MSFT_SmbGlobalMapping"));
 }
 
 /// The objects of what a look finds, in which time passes for what hangs.
@@ -73,7 +79,7 @@ fn what_cannot_be_seen_is_said_and_no_clean_bill() {
     let unseen = report.unseen.iter().map(|one| one.check.as_str());
     assert_eq!(
         Vec::from_iter(unseen),
-        ["share-not-mapped", "mapping-not-ok"]
+        ["share-not-mapped", "mapping-not-ok", "mappings-unused"]
     );
 }
 
@@ -81,13 +87,13 @@ fn what_cannot_be_seen_is_said_and_no_clean_bill() {
 #[test]
 fn what_hangs_is_asked_once() {
     let fixture = healthy();
-    fixture.hang("IWbemServices.ExecQuery");
+    hang_mappings(&fixture);
     drop(fixture.sim.take_trace());
     assert_eq!(found_of_hanging(&fixture), [PROVIDER]);
     let asked = fixture.sim.take_trace();
     let asked = asked
         .iter()
-        .filter(|op| op.operation == "IWbemServices.ExecQuery");
+        .filter(|op| op.object.contains("MSFT_SmbGlobalMapping"));
     assert_eq!(asked.count(), 1);
 }
 
@@ -107,7 +113,7 @@ fn one_look_names_all_that_is_sick() {
     for name in servers {
         fixture.set_server(name, Down);
     }
-    fixture.hang("IWbemServices.ExecQuery");
+    hang_mappings(&fixture);
     let expected = [servers.as_slice(), &[PROVIDER]].concat();
     assert_eq!(found_of_hanging(&fixture), expected);
 }
@@ -128,7 +134,7 @@ fn a_look_at_many_volumes_asks_as_often_as_at_one() {
 fn a_look_that_hangs_holds_up_no_other() {
     let fixture = healthy();
     let doctor = fixture.doctor();
-    fixture.hang("IWbemServices.ExecQuery");
+    hang_mappings(&fixture);
     thread::scope(|scope| {
         let hangs = scope.spawn(|| doctor.examine(Duration::ZERO));
         fixture.wait_for_hang(1);
@@ -162,7 +168,13 @@ fn a_look_without_time_finds_no_server_away() {
     let in_doubt = Vec::from_iter(in_doubt.map(|one| one.check.as_str()));
     assert_eq!(
         in_doubt,
-        ["server-away", "share-not-mapped", "mapping-not-ok"]
+        [
+            "server-away",
+            "share-not-mapped",
+            "mapping-not-ok",
+            "mappings-unused",
+            "session-unused"
+        ]
     );
 }
 

@@ -118,7 +118,11 @@ impl Volume<'_> {
 impl Fixture {
     /// A node beside a server with one share.
     pub(crate) fn new() -> Self {
-        let sim = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::named("n"));
+        Self::of(&NodeSpec::named("n"))
+    }
+
+    pub(crate) fn of(spec: &NodeSpec) -> Self {
+        let sim = TestNode::of(tempfile::tempdir().unwrap(), spec);
         let fixture = Self(DriverFixture::on(sim, SETUP));
         fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
         fixture

@@ -239,7 +239,7 @@ impl Gathering<'_> {
     }
 
     fn mappings(&self) -> Result<Value, Doubt> {
-        let mappings = self.subject.mappings()?.iter().map(|mapping| {
+        let mappings = self.subject.mappings()?.all().iter().map(|mapping| {
             json!({
                 "remote": self.names.of_path(&mapping.remote),
                 "isLetter": mapping.local.is_some(),
@@ -253,11 +253,7 @@ impl Gathering<'_> {
     }
 
     fn sessions(&self) -> Result<Value, Doubt> {
-        self.subject.require(Feature::SessionList)?;
-        let sessions = self.subject.ask(Provider::Initiator, |node, until| {
-            node.iscsi().sessions(until)
-        })?;
-        let sessions = sessions.iter().map(|session| {
+        let sessions = self.subject.sessions()?.iter().map(|session| {
             json!({
                 "target": self.names.of("target", &session.target),
                 "connections": session.connections,

@@ -1,8 +1,8 @@
 //! The driver itself: its sockets, its registration, its records.
 
 use transport::Endpoint;
-use wincsi::system::{ServiceName, ServiceState};
-use wincsi::{Condition, Feature, WinPath};
+use wincsi::system::{ServiceInfo, ServiceName, ServiceState};
+use wincsi::{Condition, Feature, ResultExt as _, WinPath};
 
 use crate::doctor::notes::{Doubt, Notes, Provider};
 use crate::doctor::subject::{Driver, Subject};
@@ -11,6 +11,9 @@ use crate::record::StoreError;
 /// Kubelet's service, where it is one.
 const SERVICE: &str = "kubelet";
 const PROGRAM: &str = "kubelet.exe";
+
+/// The driver of Windows for Unix sockets.
+const AF_UNIX: &str = "afunix";
 
 /// Kubelet's own default of `--root-dir`
 /// (<https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>).
@@ -54,17 +57,20 @@ fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
 
 /// The folder of a service that runs, and starts kubelet itself.
 fn root_of_service(subject: &Subject<'_>) -> Result<Option<WinPath>, Doubt> {
-    let Ok(name) = ServiceName::parse(SERVICE) else {
+    let running =
+        service(subject, SERVICE)?.filter(|service| service.state == ServiceState::Running);
+    Ok(running.and_then(|service| root_dir(&service.command?)))
+}
+
+/// A service, if there is one.
+pub(super) fn service(subject: &Subject<'_>, name: &str) -> Result<Option<ServiceInfo>, Doubt> {
+    let Ok(name) = ServiceName::parse(name) else {
         return Ok(None);
     };
-    let service = subject.ask(Provider::Services, |node, until| {
-        match node.system().service(&name, until) {
-            Err(error) if error.is(Condition::NotFound) => Ok(None),
-            service => service.map(Some),
-        }
-    })?;
-    let running = service.filter(|service| service.state == ServiceState::Running);
-    Ok(running.and_then(|service| root_dir(&service.command?)))
+    subject.ask(Provider::Services, |node, until| {
+        let service = node.system().service(&name, until);
+        service.none_if(Condition::NotFound)
+    })
 }
 
 /// The folder of the kubelet that something else started, as nssm and RKE2 do.
@@ -133,7 +139,15 @@ pub(in crate::doctor) fn absent(subject: &Subject<'_>, notes: &mut Notes) {
 pub(in crate::doctor) fn not_registered(subject: &Subject<'_>, notes: &mut Notes) {
     match &subject.driver {
         Driver::Own(Some(Ok(()))) => {}
-        Driver::Own(Some(Err(why))) => notes.found("", why.clone(), None),
+        Driver::Own(Some(Err(why))) => {
+            let sockets = match notes.seen(service(subject, AF_UNIX)).flatten() {
+                Some(service) if service.state != ServiceState::Running => {
+                    format!("; the service {AF_UNIX}, by which kubelet calls, does not run")
+                }
+                _ => String::new(),
+            };
+            notes.found("", format!("{why}{sockets}"), None);
+        }
         Driver::Own(None) => {
             let text = "node-driver-registrar registers the driver (-registration=off)";
             notes.unseen(Doubt::Lacking(text.to_owned()));

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wincsi::Feature;
 use wincsi::iscsi::Portal;
-use wincsi::system::{ServiceName, ServiceState};
+use wincsi::system::ServiceState;
 
-use crate::doctor::notes::{Notes, Provider};
+use super::driver::service;
+use crate::doctor::notes::Notes;
 use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
@@ -34,16 +34,10 @@ fn targets(staged: impl IntoIterator<Item = Record<Disk<Target>>>) -> BTreeMap<S
 
 pub(in crate::doctor) fn stopped(subject: &Subject<'_>, notes: &mut Notes) {
     let targets = targets(subject.staged());
-    let Ok(name) = ServiceName::parse(SERVICE) else {
-        return;
-    };
     if targets.is_empty() {
         return;
     }
-    let service = subject.ask(Provider::Services, |node, until| {
-        node.system().service(&name, until)
-    });
-    if let Some(service) = notes.seen(service)
+    if let Some(service) = notes.seen(service(subject, SERVICE)).flatten()
         && service.state != ServiceState::Running
     {
         let text = format!("{SERVICE} does not run: {:?}", service.state);
@@ -113,15 +107,8 @@ pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) 
     if targets.is_empty() {
         return;
     }
-    let sessions = subject.require(Feature::SessionList).and_then(|()| {
-        subject.ask(Provider::Initiator, |node, until| {
-            node.iscsi().sessions(until)
-        })
-    });
-    let sessions = match sessions {
-        Ok(sessions) => sessions,
-        // Without the service the initiator has none, and says that it does not run.
-        Err(doubt) => return notes.unseen(doubt),
+    let Some(sessions) = notes.seen(subject.sessions()) else {
+        return;
     };
     for (iqn, used) in targets {
         let mut of_target = sessions
@@ -131,6 +118,29 @@ pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) 
         if !of_target.any(|session| session.is_connected != Some(false)) {
             let text = format!("the session of {iqn} is not connected");
             notes.found(&iqn, text, used.volumes);
+        }
+    }
+}
+
+/// Of a target that no record has, whatever its state. A login that comes back after a restart is a person's.
+pub(in crate::doctor) fn session_unused(subject: &Subject<'_>, notes: &mut Notes) {
+    if subject.site.records.is_none() || notes.seen(subject.peeked()).is_none() {
+        return;
+    }
+    // Where nobody uses iSCSI, its provider is not asked.
+    let initiator = notes.seen(service(subject, SERVICE)).flatten();
+    if !initiator.is_some_and(|service| service.state == ServiceState::Running) {
+        return;
+    }
+    let Some(sessions) = notes.seen(subject.sessions()) else {
+        return;
+    };
+    let targets = targets(subject.records_of());
+    let is_used = |target: &str| targets.keys().any(|one| one.eq_ignore_ascii_case(target));
+    for session in sessions {
+        if session.is_persistent == Some(false) && !is_used(&session.target) {
+            let text = format!("a session of {} is of no volume", session.target);
+            notes.found(&session.target, text, None);
         }
     }
 }

@@ -18,7 +18,7 @@ impl Mappings {
         Self(Some(mappings))
     }
 
-    fn all(&self) -> &[ShareMapping] {
+    pub(crate) fn all(&self) -> &[ShareMapping] {
         self.0.as_deref().unwrap_or_default()
     }
 
@@ -26,6 +26,14 @@ impl Mappings {
     fn covering(&self, path: &WinPath) -> impl Iterator<Item = &ShareMapping> {
         let mappings = self.all().iter();
         mappings.filter(move |mapping| covers(&mapping.remote, path))
+    }
+
+    /// The mappings by which none of these paths is reached.
+    pub(crate) fn beside(&self, paths: &[WinPath]) -> Vec<&ShareMapping> {
+        let mappings = self.all().iter();
+        let is_used =
+            |mapping: &&ShareMapping| paths.iter().any(|path| covers(&mapping.remote, path));
+        mappings.filter(|mapping| !is_used(mapping)).collect()
     }
 
     /// Whether a path is reached. A host that does not list mappings has it mapped.

@@ -12,6 +12,14 @@ impl World {
     /// Each finding is so, as seen past the driver: a node with nothing wrong has none.
     pub(super) fn check_findings(&self) -> Result<(), String> {
         let report = self.fixture.examine();
+        let unused = report
+            .findings
+            .iter()
+            .filter(|one| one.check == "session-unused");
+        let unused = BTreeSet::from_iter(unused.map(|one| target_named(&one.object)));
+        if unused != self.unused() {
+            return Err(format!("{:?} are of no volume: {report}", self.unused()));
+        }
         match report.findings.iter().find(|finding| !self.is_so(finding)) {
             Some(finding) => Err(format!("{finding:?}")),
             None => Ok(()),
@@ -30,6 +38,7 @@ impl World {
                 let mut dead = (0..PORTALS).filter(|at| !self.answers[*at]);
                 dead.any(|at| finding.text.contains(&address(at)))
             }
+            "session-unused" => true,
             "session-away" => !self.is_connected(target_named(&finding.object)),
             "iscsi-stopped" => self.seen.sessions.is_none(),
             "disk-offline" => {
@@ -46,6 +55,19 @@ impl World {
         self.answers == [true; PORTALS]
             && volumes.all(|of| self.is_connected(target_of(*of)))
             && self.offline().is_empty()
+            && self.unused().is_empty()
+    }
+
+    /// The targets of no volume, with a session that a person would have made for good.
+    fn unused(&self) -> BTreeSet<usize> {
+        let mut targets = BTreeSet::new();
+        for session in self.seen.sessions.iter().flat_map(BTreeMap::values) {
+            let mut records = self.seen.records.keys();
+            if !session.is_persistent && !records.any(|of| target_of(*of) == session.target) {
+                targets.insert(session.target);
+            }
+        }
+        targets
     }
 
     /// The volumes that have a disk, of which none with its identifier is online.
