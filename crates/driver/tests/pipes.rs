@@ -137,7 +137,7 @@ const LEFT_TO_A_CLOCK: [&str; 4] = [
 ];
 
 /// Volumes that the driver attaches itself: csi-proxy ends no single session, and the test's own source is in this process.
-const OF_ANOTHER_KIND: [&str; 8] = [
+const OF_ANOTHER_KIND: [&str; 9] = [
     "collect",
     "doctor",
     "iscsi",
@@ -146,6 +146,7 @@ const OF_ANOTHER_KIND: [&str; 8] = [
     "iscsi_random",
     "iscsi_secrets",
     "kinds",
+    "patient",
 ];
 
 #[test]

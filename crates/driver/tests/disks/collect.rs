@@ -10,8 +10,8 @@ use wincsi_driver::doctor::bundle::report_in;
 use wincsi_driver::flags::{self, Config, Invocation};
 
 use crate::deaths::Mortal as _;
-use crate::doctor::{PASSWORD, Patient, SERVER, USER, VOLUMES, sicknesses};
 use crate::iscsi::{ADDRESS, IQN};
+use crate::patient::{PASSWORD, Patient, SERVER, USER, VOLUMES, sicknesses};
 
 /// Of names, addresses, serials, paths and a line of the log.
 const CANARIES: [&str; 6] = [

@@ -25,6 +25,7 @@ mod kinds;
 mod late;
 mod life;
 mod machines;
+mod patient;
 mod protected;
 mod readers;
 mod reconcile;

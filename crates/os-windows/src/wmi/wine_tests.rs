@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use os::schema::process::{COMMAND_LINE, NAME as PROGRAM};
 use os::schema::{Namespace, bios, disk, process, service};
 use os::{
     Arguments, Cause, Clock, Deadline, Hresult, Instance, ObjectPath, Provider, Query, Returned,
@@ -280,14 +281,14 @@ fn the_class_table_is_asked_before_wmi() {
 fn a_process_has_its_command_line() {
     let program = std::env::current_exe().expect("a program");
     let name = program.file_name().expect("a name").to_string_lossy();
-    let query = Query::all(process::CLASS.name, &[process::COMMAND_LINE.name]);
-    let query = query.with(process::NAME.name, Value::text(&*name));
+    let query = Query::all(process::CLASS.name, &[COMMAND_LINE.name]);
+    let query = query.with(PROGRAM.name, Value::text(&*name));
     let found = provider()
         .query(&query, Deadline::NEVER)
         .expect("processes");
     let lines: Vec<_> = found
         .iter()
-        .map(|one| one.text_or_null(process::COMMAND_LINE.name))
+        .map(|one| one.text_or_null(COMMAND_LINE.name))
         .collect();
     let is_own =
         |line: &os::Result<Option<&str>>| matches!(line, Ok(Some(line)) if line.contains(&*name));
