@@ -137,9 +137,10 @@ const LEFT_TO_A_CLOCK: [&str; 4] = [
 ];
 
 /// Volumes that the driver attaches itself: csi-proxy ends no single session, and the test's own source is in this process.
-const OF_ANOTHER_KIND: [&str; 9] = [
+const OF_ANOTHER_KIND: [&str; 10] = [
     "collect",
     "doctor",
+    "doctor_random",
     "iscsi",
     "iscsi_logins",
     "iscsi_others",

@@ -1,8 +1,10 @@
 //! Each sickness of a node is found alone and with each other one, and none once it is mended.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use wincsi::sim::iscsi::TargetSpec;
+use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, ProcessSpec, ServiceSpec, Start};
 use wincsi::{NodeApi, Win32};
 use wincsi_driver::doctor::{CHECKS, Severity};
@@ -11,6 +13,7 @@ use wire::csi::v1::volume_capability::AccessMode;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use crate::deaths::Mortal as _;
+use crate::fixture::STAGING;
 use crate::iscsi::{
     ADDRESS, Fixture, IQN, Lasts, OTHER, SETUP, log_in_as, request, start_initiator,
 };
@@ -277,4 +280,43 @@ fn a_look_changes_nothing() {
     }
     asked.remove("Sleep");
     assert_eq!(asked, BTreeSet::from(READS));
+}
+
+/// An array with so many targets more, of a LUN each.
+fn add_targets(fixture: &Fixture, count: usize) {
+    for number in 0..count {
+        let (image, name) = (format!("t{number}"), format!("{IQN}-{number}"));
+        fixture.array().set_image(&image, 64 << 20).unwrap();
+        let identifier = format!("60014050000001{number:02}");
+        let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, &identifier);
+        let target = TargetSpec::named(&name).with_disk(&image, disk);
+        let change = |server: &mut ServerSpec| server.target.push(target);
+        fixture.array().change_server("array", change).unwrap();
+    }
+}
+
+/// Calls log in and out, and bring disks online and take them offline, meanwhile.
+#[test]
+fn calls_for_luns_beside_a_look_are_no_finding() {
+    let fixture = Fixture::new();
+    add_targets(&fixture, 32);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..32 {
+            let (fixture, is_over) = (&fixture, &is_over);
+            scope.spawn(move || {
+                let (handle, iqn) = (format!("v{number}"), format!("{IQN}-{number}"));
+                let staging = STAGING.replace(r"\1\", &format!(r"\l{number}\"));
+                while !is_over.load(Ordering::SeqCst) {
+                    let staged = fixture.stage_target(&handle, &staging, &iqn, &[]);
+                    staged.unwrap();
+                    fixture.unstage_of(&handle, &staging).unwrap();
+                }
+            });
+        }
+        let looks = (0..50).map(|_| fixture.examine());
+        let findings = Vec::from_iter(looks.flat_map(|report| report.findings));
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(findings, []);
+    });
 }

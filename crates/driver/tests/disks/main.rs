@@ -9,6 +9,7 @@ mod deadlines;
 #[path = "../deaths/mod.rs"]
 mod deaths;
 mod doctor;
+mod doctor_random;
 #[cfg(unix)]
 mod failures;
 mod fixture;
