@@ -24,9 +24,8 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use transport::Code;
-use wincsi::sim::{Effect, NodeSpec, Rule, ServiceSpec, Start};
-use wincsi::system::ServiceName;
-use wincsi::{Feature, NodeApi, Win32};
+use wincsi::sim::{Effect, Rule};
+use wincsi::{Feature, Win32};
 use wincsi_driver::record::Lifetime;
 
 use self::fixture::{Fixture, Host, POD, Volume, volume};
@@ -138,42 +137,9 @@ fn a_look_over_pipes_says_what_it_does_not_see() {
         "share-not-mapped",
         "mapping-not-ok",
         "mappings-unused",
+        "session-unused",
     ];
     assert_eq!(Vec::from_iter(unseen), expected);
-}
-
-/// The one that answers here is no service.
-#[test]
-fn a_csi_proxy_that_is_not_alone_or_started_by_hand_is_found() {
-    let (one, other) = ("does not start with the node", "another csi-proxy serves");
-    for (start, is_running, found) in [
-        (Start::Automatic, true, None),
-        (Start::Automatic, false, Some(other)),
-        (Start::Manual, true, Some(one)),
-        (Start::Manual, false, None),
-        (Start::Disabled, false, None),
-    ] {
-        let mut spec = NodeSpec::named("n");
-        spec.service.push(ServiceSpec {
-            name: "csiproxy".to_owned(),
-            start,
-            dies_at_start: start == Start::Automatic && !is_running,
-            ..ServiceSpec::default()
-        });
-        let fixture = Fixture::of(&spec);
-        if is_running && start == Start::Manual {
-            let service = ServiceName::parse("csiproxy").unwrap();
-            let system = NodeApi::system(&fixture.hand);
-            system.start_service(&service, fixture.soon()).unwrap();
-        }
-        let report = fixture.examine();
-        let findings = report.findings.iter();
-        let texts = Vec::from_iter(findings.map(|one| one.text.as_str()));
-        match found {
-            None => assert_eq!(texts, [""; 0]),
-            Some(found) => assert!(texts.len() == 1 && texts[0].contains(found), "{texts:?}"),
-        }
-    }
 }
 
 /// Who hangs behind the pipes is not known: csi-proxy is.

@@ -12,7 +12,6 @@ use super::install::{Installation, NODE_SET};
 use super::life::{FILE, TEXT};
 use super::node::Node;
 use super::objects::{self, text};
-use crate::server::KUBELET;
 use crate::{cargo, process};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -21,9 +20,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const WRONG: &str = r"D:\kubelet";
 const CHECK: &str = "kubelet-folder";
 
-/// What doctor's text has before its command, and there in the folder's place.
+/// What doctor's text has before its command.
 const BY_HELM: &str = "; with Helm: ";
-const FOLDER: &str = "DIR";
 
 const POD: &str = "/api/v1/namespaces/default/pods/reader";
 
@@ -112,11 +110,11 @@ fn doctor(node: &Node<'_>, words: &[&str], code: i32) -> Result<String> {
     Ok(done.output)
 }
 
-/// The command in the first finding's advice, with kubelet's folder.
+/// The command in the first finding's advice.
 fn command(report: &Value) -> Result<String> {
     let found = text(report, "/findings/0/check");
     ensure!(found == Some(CHECK), "doctor reports {report}");
     let advice = text(report, "/findings/0/advice").context("no advice")?;
     let (_, command) = advice.split_once(BY_HELM).context("no command of Helm")?;
-    Ok(command.replace(FOLDER, KUBELET))
+    Ok(command.to_owned())
 }

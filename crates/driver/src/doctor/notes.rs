@@ -73,6 +73,8 @@ struct Found {
     text: String,
     volumes: BTreeSet<VolumeHandle>,
     is_certain: bool,
+    /// A word of the check's advice, and what to write there.
+    fills: Option<(&'static str, String)>,
 }
 
 impl Notes {
@@ -112,7 +114,15 @@ impl Notes {
                 text,
                 volumes: volumes.into_iter().collect(),
                 is_certain,
+                fills: None,
             }),
+        }
+    }
+
+    /// What to write for a word of the advice, of the finding that was noted last.
+    pub(super) fn fill(&mut self, word: &'static str, value: String) {
+        if let Some(found) = self.found.last_mut() {
+            found.fills = Some((word, value));
         }
     }
 
@@ -147,8 +157,12 @@ impl Subject<'_> {
                 unseen: doubts,
             } = notes;
             found.retain(|one| !is_covered(check, &one.object, &causes));
-            let noted = found.iter();
-            causes.extend(noted.map(|one| ((check.id, one.object.clone()), one.is_certain)));
+            for one in &found {
+                let mut objects = self.objects_of(&one.volumes);
+                objects.insert(one.object.clone());
+                let noted = objects.into_iter().map(|object| (check.id, object));
+                causes.extend(noted.map(|of| (of, one.is_certain)));
+            }
             findings.extend(found.into_iter().map(|one| one.by(check)));
             unseen.extend(doubts.into_iter().map(|doubt| doubt.of(check)));
         }
@@ -187,7 +201,7 @@ impl Subject<'_> {
     }
 }
 
-/// Causes by check and object, and whether each is certain.
+/// Causes by check and object, or server or target of their volumes, and whether each is certain.
 type Causes = BTreeMap<(&'static str, String), bool>;
 
 /// What may only be slow explains a warning, such as a mapping that is disconnected; an error is said beside it.
@@ -208,12 +222,16 @@ impl Found {
             1..=MOST_NAMED => format!("{} (volumes {named})", self.text),
             count => format!("{} ({count} volumes, as {named})", self.text),
         };
+        let advice = match self.fills {
+            Some((word, value)) => check.advice.replace(word, &value),
+            None => check.advice.to_owned(),
+        };
         Finding {
             check: check.id.to_owned(),
             severity: check.severity,
             object: self.object,
             text,
-            advice: check.advice.to_owned(),
+            advice,
             page: check.page.to_owned(),
         }
     }

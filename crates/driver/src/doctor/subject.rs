@@ -22,6 +22,9 @@ use crate::unpoisoned::Unpoisoned;
 /// How long one question may take.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// How long one check may take, of many questions.
+const CHECK: Duration = Duration::from_secs(10);
+
 /// How long all may take.
 pub(super) const ALL: Duration = Duration::from_secs(20);
 
@@ -78,6 +81,8 @@ pub(super) struct Subject<'a> {
     pub(super) driver: Driver,
     pub(super) site: &'a Site,
     until: Option<Deadline>,
+    /// Of the check that looks.
+    until_of_check: Unpoisoned<Option<Deadline>>,
     hung: Unpoisoned<BTreeSet<Provider>>,
     peeked: OnceLock<Result<Peeked, Doubt>>,
     boot: OnceLock<Result<String, Doubt>>,
@@ -108,6 +113,7 @@ impl<'a> Subject<'a> {
             node,
             driver,
             site,
+            until_of_check: Unpoisoned::default(),
             hung: Unpoisoned::default(),
             peeked: OnceLock::new(),
             boot: OnceLock::new(),
@@ -121,10 +127,19 @@ impl<'a> Subject<'a> {
     pub(super) fn look(&self) -> Vec<(&'static Check, Notes)> {
         let looks = CHECKS.iter().map(|check| {
             let mut notes = Notes::default();
+            let node = self.node.as_ref().ok();
+            *self.until_of_check.lock() = node.map(|node| node.deadline(CHECK));
             (check.look)(self, &mut notes);
+            *self.until_of_check.lock() = None;
             (check, notes)
         });
         looks.collect()
+    }
+
+    /// When the time of the check, or of all, is over.
+    fn until(&self) -> Option<Deadline> {
+        let of_check = *self.until_of_check.lock();
+        self.until.into_iter().chain(of_check).min()
     }
 
     /// The files of records as they are now. No lock of theirs is taken: a call may have one while its disk hangs.
@@ -146,6 +161,19 @@ impl<'a> Subject<'a> {
         let peeked = self.peeked().ok().into_iter();
         let records = peeked.flat_map(|peeked| &peeked.records);
         records.cloned().filter_map(Record::of)
+    }
+
+    /// As [`Self::records_of`], all of them for certain: by whom something is not used is known from nothing less.
+    pub(super) fn all_of<C: Content>(&self) -> Result<Vec<Record<C>>, Doubt> {
+        let is_whole = self.peeked()?.unreadable.is_empty();
+        match (&self.driver, is_whole) {
+            (Driver::Own(_), true) => Ok(self.records_of().collect()),
+            (Driver::Own(_), false) => Err(Doubt::Unasked("not each record is read".to_owned())),
+            _ => {
+                let text = "the running driver alone is certain of its records";
+                Err(Doubt::Lacking(text.to_owned()))
+            }
+        }
     }
 
     /// Those that are staged, in this boot as far as it is known.
@@ -223,7 +251,7 @@ impl<'a> Subject<'a> {
     /// For one question, if there is time for one.
     fn limit(&self, node: &dyn NodeApi) -> Result<Limit, Doubt> {
         let (now, own) = (node.deadline(Duration::ZERO), node.deadline(ANSWER));
-        let deadline = self.until.map_or(own, |until| own.min(until));
+        let deadline = self.until().map_or(own, |until| own.min(until));
         match deadline <= now {
             true => Err(Doubt::NoTime),
             false => Ok(Limit {
@@ -314,7 +342,7 @@ impl<'a> Subject<'a> {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Doubt> {
-        let until = self.node.as_ref().ok().zip(self.until);
+        let until = self.node.as_ref().ok().zip(self.until());
         let left = until.map(|(node, until)| node.deadline(Duration::ZERO).0.until(until.0));
         let limit = left.map_or(ANSWER, |left| left.min(ANSWER));
         self.site

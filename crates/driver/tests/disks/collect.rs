@@ -135,7 +135,7 @@ fn who_helps_sees_what_belongs_together() {
             || text.contains(&format!(r#""{key}":"\\\\{server}\\"#));
         assert!(is_there, "{server}: {text}");
     }
-    let volumes = BTreeSet::from(["volume-1", "volume-2"]);
+    let volumes = BTreeSet::from(["volume-1", "volume-2", "volume-3"]);
     assert!(
         volumes
             .iter()

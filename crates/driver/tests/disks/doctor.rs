@@ -17,11 +17,13 @@ use crate::fixture::STAGING;
 use crate::iscsi::{
     ADDRESS, Fixture, IQN, Lasts, OTHER, SETUP, log_in_as, request, start_initiator,
 };
-use crate::patient::{LUN, Patient, THEIRS, map_others, set_online, sicknesses};
+use crate::patient::{LUN, Patient, SERVER, Sickness, THEIRS, map_others, set_online, sicknesses};
 use crate::support::requests::map;
 
-/// One server, mapping, array or disk cannot be both.
-const APART: [(&str, &str); 6] = [
+/// One server, mapping, array or disk cannot be both, and of an array that is away no disk is known.
+const APART: [(&str, &str); 8] = [
+    ("session-unused", "target-away"),
+    ("session-unused", "session-away"),
     ("disk-offline", "disk-read-only"),
     ("iscsi-stopped", "session-unused"),
     ("share-not-mapped", "mapping-not-ok"),
@@ -40,15 +42,15 @@ fn each_sickness_is_found_until_it_is_mended() {
         (sickness.comes)(&patient);
         let found = patient.found_with(&[&sickness]);
         assert_eq!(found, BTreeSet::from([sickness.check.to_owned()]));
-        (sickness.goes)(&patient);
+        sickness.mend(&patient);
         assert_eq!(patient.found(), [""; 0], "after {}", sickness.check);
     }
     let sick = sicknesses().map(|one| one.check);
     let others = CHECKS.iter().filter(|check| !sick.contains(&check.id));
-    // The driver that looks is there, and works in this process.
+    // The driver that looks is there.
     assert_eq!(
         Vec::from_iter(others.map(|check| check.id)),
-        ["driver-absent", "csi-proxy-service"]
+        ["driver-absent"]
     );
 }
 
@@ -56,6 +58,42 @@ fn kubelet(command: Option<&str>) -> ProcessSpec {
     ProcessSpec {
         name: "Kubelet.exe".to_owned(),
         command: command.map(str::to_owned),
+    }
+}
+
+/// Where kubelet is found to have its folder in place of the driver's, as the advice writes it. The service runs if it has a
+/// command.
+fn other_folder(service: Option<&str>, processes: &[Option<&str>]) -> String {
+    let service = ServiceSpec {
+        name: "kubelet".to_owned(),
+        command: Some(
+            service
+                .unwrap_or("kubelet.exe --root-dir=E:\\old")
+                .to_owned(),
+        ),
+        start: [Start::Disabled, Start::Automatic][usize::from(service.is_some())],
+        ..ServiceSpec::default()
+    };
+    let change = |spec: &mut NodeSpec| {
+        spec.service.push(service);
+        spec.process = processes.iter().copied().map(kubelet).collect();
+    };
+    let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), change, SETUP));
+    assert_eq!(patient.found(), [""; 0]);
+    patient.set_registered(false);
+    let report = patient.examine();
+    let [finding] = &report.findings[..] else {
+        panic!("{report}")
+    };
+    let is_unseen = |check: &str| report.unseen.iter().any(|one| one.check == check);
+    match finding.check.as_str() {
+        "kubelet-folder" => {
+            let (_, advised) = finding.advice.split_once("windows.kubelet=").unwrap();
+            advised.trim_end_matches('\'').to_owned()
+        }
+        "not-registered" if is_unseen("kubelet-folder") => "unseen".to_owned(),
+        "not-registered" => "own".to_owned(),
+        other => panic!("{other}"),
     }
 }
 
@@ -67,76 +105,44 @@ fn kubelet_has_the_drivers_folder() {
         r"kubelet.exe --root-dir=D:\k",
         r"kubelet.exe --root-dir=c:\VAR\lib\kubelet",
     );
-    let (folder, registration) = ("kubelet-folder", "not-registered");
-    let (nssm, hidden) = (r"C:\k\nssm.exe", None);
-    for (command, start, processes, finding, is_seen) in [
-        (other, Start::Automatic, &[Some(own)][..], folder, true),
-        (own, Start::Automatic, &[Some(other)], registration, true),
-        (nssm, Start::Automatic, &[], registration, false),
-        (other, Start::Disabled, &[], registration, false),
-        (nssm, Start::Automatic, &[Some(other)], folder, true),
-        (nssm, Start::Automatic, &[Some(own); 2], registration, true),
-        (
-            nssm,
-            Start::Automatic,
-            &[Some(other), Some(own)],
-            registration,
-            false,
-        ),
-        (
-            nssm,
-            Start::Automatic,
-            &[Some(other), hidden],
-            registration,
-            false,
-        ),
-        (other, Start::Disabled, &[Some(own)], registration, true),
+    let nssm = r"C:\k\nssm.exe";
+    // On the drive of its working folder, whichever that is.
+    let (same, elsewhere) = ("kubelet", r"kubelet.exe --root-dir=\k");
+    for (service, processes, expected) in [
+        (Some(other), &[Some(own)][..], r"D:\k"),
+        (Some(own), &[Some(other)], "own"),
+        (Some(same), &[Some(other)], "own"),
+        (Some(nssm), &[], "unseen"),
+        (None, &[], "unseen"),
+        (Some(nssm), &[Some(other)], r"D:\k"),
+        (None, &[Some(own); 2], "own"),
+        (None, &[Some(other), Some(own)], "unseen"),
+        (None, &[Some(other), None], "unseen"),
+        (None, &[Some(same)], "own"),
+        (None, &[Some(elsewhere)], "DIR"),
+        (None, &[Some(r"kubelet --root-dir=D:\k'")], "DIR"),
     ] {
-        let service = ServiceSpec {
-            name: "kubelet".to_owned(),
-            command: Some(command.to_owned()),
-            start,
-            ..ServiceSpec::default()
-        };
-        let change = |spec: &mut NodeSpec| {
-            spec.service.push(service);
-            spec.process = processes.iter().copied().map(kubelet).collect();
-        };
-        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), change, SETUP));
-        assert_eq!(patient.found(), [""; 0], "{command}");
-        patient.set_registered(false);
-        let report = patient.examine();
-        let checks = report.findings.iter().map(|one| one.check.as_str());
-        assert_eq!(Vec::from_iter(checks), [finding], "{command}");
-        let unseen = report.unseen.iter().any(|one| one.check == folder);
-        assert_eq!(!unseen, is_seen, "{command}");
+        let found = other_folder(service, processes);
+        assert_eq!(found, expected, "{service:?} {processes:?}");
     }
 }
 
-#[test]
-fn a_driver_that_kubelet_cannot_call_has_the_reason() {
-    for is_dead in [false, true] {
-        let service = ServiceSpec {
-            name: "afunix".to_owned(),
-            start: Start::System,
-            dies_at_start: is_dead,
-            ..ServiceSpec::default()
-        };
-        let change = |spec: &mut NodeSpec| spec.service.push(service);
-        let patient = Patient::on(Fixture::with(TargetSpec::named(IQN), change, SETUP));
-        patient.set_registered(false);
-        let report = patient.examine();
-        let [finding] = &report.findings[..] else {
-            panic!("{report}")
-        };
-        assert_eq!(finding.text.contains("afunix"), is_dead, "{finding:?}");
-    }
-}
-
-/// A person's login, a few mappings, and a disk of readers.
+/// A person's logins, of which one has a disk online, a few mappings, and a disk of readers.
 #[test]
 fn what_is_as_it_should_be_is_no_finding() {
     let patient = Patient::healthy();
+    add_targets(&patient.fixture, 1);
+    let theirs = format!("{IQN}-0");
+    log_in_as(&patient.fixture, ADDRESS, &theirs, Lasts::UntilBoot);
+    let (disks, soon) = (
+        NodeApi::disks(&patient.fixture.hand),
+        patient.fixture.soon(),
+    );
+    disks.rescan(soon).unwrap();
+    assert_eq!(patient.found(), ["session-unused"]);
+    let disk = disks.by_page83("6001405000000100", soon).unwrap();
+    let operations = patient.fixture.hand.operations();
+    operations.disks().set_online(disk, soon).unwrap();
     map_others(&patient, 99);
     log_in_as(&patient.fixture, ADDRESS, THEIRS, Lasts::OverBoots);
     patient.fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
@@ -197,17 +203,20 @@ fn two_sicknesses_are_found_or_covered() {
             }
             sick.iter().for_each(|it| (it.comes)(&patient));
             let found = patient.found_with(&sick);
-            let is_hidden = |check: &str| {
-                let row = CHECKS.iter().find(|row| row.id == check).unwrap();
+            let is_hidden = |it: &Sickness| {
+                let row = CHECKS.iter().find(|row| row.id == it.check).unwrap();
                 let is_warning = row.severity == Severity::Warning;
                 let mut causes = sick.iter().filter(|it| is_warning || !it.is_late);
-                let is_covered = causes.any(|cause| row.covered_by.contains(&cause.check));
-                is_covered || checks.contains(&"node-hangs") && OF_MAPPINGS.contains(&check)
+                let is_covered = causes.any(|cause| {
+                    let is_of_all = cause.check == "node-fails";
+                    row.covered_by.contains(&cause.check) && (is_of_all || !it.is_alone)
+                });
+                is_covered || checks.contains(&"node-hangs") && OF_MAPPINGS.contains(&it.check)
             };
-            let shown = checks.into_iter().filter(|check| !is_hidden(check));
-            let shown = BTreeSet::from_iter(shown.map(str::to_owned));
+            let shown = sick.into_iter().filter(|it| !is_hidden(it));
+            let shown = BTreeSet::from_iter(shown.map(|it| it.check.to_owned()));
             assert_eq!(found, shown, "{checks:?}");
-            sick.iter().rev().for_each(|it| (it.goes)(&patient));
+            sick.iter().rev().for_each(|it| it.mend(&patient));
             assert_eq!(patient.found(), [""; 0], "after {checks:?}");
             pairs += 1;
         }
@@ -251,11 +260,13 @@ fn in_an_unknown_boot_nothing_is_missed() {
 /// The operations of a look are on this list, of which none changes the node; and neither node nor records are changed.
 #[test]
 fn a_look_changes_nothing() {
-    const READS: [&str; 8] = [
+    const READS: [&str; 10] = [
         "GetFileAttributesExW",
         "IOCTL_DISK_GET_DISK_ATTRIBUTES",
+        "IOCTL_DISK_IS_WRITABLE",
         "IOCTL_STORAGE_GET_DEVICE_NUMBER",
         "IOCTL_STORAGE_QUERY_PROPERTY",
+        "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS",
         "IWbemServices.ExecQuery",
         "NtQuerySystemInformation",
         "QueryServiceStatusEx",
@@ -319,4 +330,16 @@ fn calls_for_luns_beside_a_look_are_no_finding() {
         is_over.store(true, Ordering::SeqCst);
         assert_eq!(findings, []);
     });
+}
+
+/// A volume without room.
+#[test]
+fn what_no_check_knows_is_nothing_known() {
+    let patient = Patient::healthy();
+    let servers = patient.fixture.servers();
+    let is_full = servers.change_server(SERVER, |server| server.share[0].quota = Some(0));
+    is_full.unwrap();
+    let report = patient.examine();
+    assert_eq!(report.exit_code(), 0, "{report}");
+    assert!(report.to_string().ends_with("\nnothing known"), "{report}");
 }

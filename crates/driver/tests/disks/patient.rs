@@ -14,7 +14,7 @@ use wincsi::iscsi::TargetName;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::smb;
 use wincsi::sim::smb::ServerHealth::{Down, Dropping, Up};
-use wincsi::sim::{Bus, DiskSpec, Effect, Rule};
+use wincsi::sim::{Bus, DiskSpec, Effect, IdentifierKind, Rule};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::system::{Dependents, ServiceName};
 use wincsi::{NodeApi, Win32};
@@ -29,15 +29,18 @@ use crate::support::requests::{map, request_at};
 const SECOND: &str = "10.0.0.8";
 /// As the array names its first LUN.
 pub(crate) const LUN: &str = "600140500000000a";
+/// Of the disk that is attached.
+const DISK: &str = "6000c29000000001";
 /// No volume has it.
 pub(crate) const THEIRS: &str = "iqn.2026-01.com.example:canary-theirs";
+const ATTACHED: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\4\globalmount";
 const SHARE: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\3\globalmount";
 
 /// Names that are in nothing else by accident.
 pub(crate) const SERVER: &str = "canary-files";
 pub(crate) const USER: &str = r"CANARY-FILES\canary-user";
 pub(crate) const PASSWORD: &str = "correct horse canary";
-pub(crate) const VOLUMES: [&str; 2] = ["canary-lun", "canary-share"];
+pub(crate) const VOLUMES: [&str; 3] = ["canary-lun", "canary-share", "canary-disk"];
 
 /// More than a question may take.
 const ANSWER: Duration = Duration::from_secs(6);
@@ -50,7 +53,7 @@ pub(crate) struct Patient {
 }
 
 impl Patient {
-    /// A node with a share, a LUN to which two portals lead, and a target and a disk that are nobody's.
+    /// A node with a share, a LUN to which two portals lead, a disk, and a target and a disk that are nobody's.
     pub(crate) fn healthy() -> Self {
         let patient = Self::on(Fixture::new());
         assert_eq!(patient.examine().exit_code(), 0);
@@ -60,9 +63,13 @@ impl Patient {
     pub(crate) fn on(fixture: Fixture) -> Self {
         let mut targets = Vec::new();
         let offer = |server: &mut ServerSpec| {
-            server.target.push(TargetSpec::named(THEIRS));
+            let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "6001405000000c01");
+            server
+                .target
+                .push(TargetSpec::named(THEIRS).with_disk("theirs", disk));
             targets.clone_from(&server.target);
         };
+        fixture.array().set_image("theirs", 64 << 20).unwrap();
         fixture.array().change_server("array", offer).unwrap();
         let server = smb::ServerSpec::sharing("canary-data", USER, PASSWORD);
         fixture.servers().add_server(SERVER, &server).unwrap();
@@ -73,16 +80,20 @@ impl Patient {
             is_registered: Arc::new(AtomicBool::new(true)),
         };
         fs::create_dir(patient.registry()).unwrap();
-        // It comes offline.
-        let other = DiskSpec::on(Bus::Sas).lun(2);
-        patient.fixture.attach("other", &other, 64 << 20);
+        // They come offline.
+        let disk = DiskSpec::on(Bus::Sas).lun(2);
+        let own = disk.clone().identified(IdentifierKind::Naa, DISK);
+        patient.fixture.attach("own", &own, 64 << 20);
+        patient.fixture.attach("other", &disk.lun(5), 64 << 20);
         patient.fixture.make_directory(SHARE);
+        patient.fixture.make_directory(ATTACHED);
         patient.set_portals(&[ADDRESS, SECOND]);
-        patient.stage();
+        (0..VOLUMES.len()).for_each(|which| patient.stage(which));
         patient
     }
 
-    fn stage(&self) {
+    /// As kubelet stages the volume of this index.
+    fn stage(&self, which: usize) {
         let lun = map(&[
             ("node_attach_driver", "iscsi"),
             ("portal", ADDRESS),
@@ -92,15 +103,17 @@ impl Patient {
         ]);
         let share = map(&[("source", "//canary-files/canary-data")]);
         let user = map(&[("username", USER), ("password", PASSWORD)]);
-        for (handle, staging, context, secrets) in [
-            (VOLUMES[0], STAGING, lun, map(&[])),
-            (VOLUMES[1], SHARE, share, user),
-        ] {
-            let staged = request_at(handle, [staging, TARGET], &context, &secrets, |request| {
-                self.fixture.call().stage(request)
-            });
-            staged.unwrap();
-        }
+        let disk = map(&[("page83", DISK)]);
+        let (staging, context, secrets) = match which {
+            0 => (STAGING, lun, map(&[])),
+            1 => (SHARE, share, user),
+            _ => (ATTACHED, disk, map(&[])),
+        };
+        let handle = VOLUMES[which];
+        let staged = request_at(handle, [staging, TARGET], &context, &secrets, |request| {
+            self.fixture.call().stage(request)
+        });
+        staged.unwrap();
     }
 
     fn registry(&self) -> std::path::PathBuf {
@@ -178,14 +191,27 @@ impl Patient {
 pub(crate) struct Sickness {
     pub(crate) check: &'static str,
     pub(crate) comes: fn(&Patient),
-    pub(crate) goes: fn(&Patient),
+    goes: fn(&Patient),
     pub(crate) is_late: bool,
+    /// Whether nothing else is of its server or target.
+    pub(crate) is_alone: bool,
 }
 
 impl Sickness {
     /// It may only be slow, as a server that is silent, and explains no error.
     fn late(mut self) -> Self {
         self.is_late = true;
+        self
+    }
+
+    pub(crate) fn mend(&self, patient: &Patient) {
+        (self.goes)(patient);
+        // A disk's volume comes a little later.
+        patient.fixture.let_pass(Duration::from_secs(1));
+    }
+
+    fn alone(mut self) -> Self {
+        self.is_alone = true;
         self
     }
 }
@@ -196,6 +222,7 @@ fn sickness(check: &'static str, comes: fn(&Patient), goes: fn(&Patient)) -> Sic
         comes,
         goes,
         is_late: false,
+        is_alone: false,
     }
 }
 
@@ -214,24 +241,36 @@ fn unmap(patient: &Patient) {
     smb.unmap(&remote, soon).unwrap();
 }
 
-fn lun(patient: &Patient) -> DiskNumber {
+fn disk_of(patient: &Patient, page83: &str) -> DiskNumber {
     let (disks, soon) = (
         NodeApi::disks(&patient.fixture.hand),
         patient.fixture.soon(),
     );
     let ids = disks.ids(soon).unwrap();
-    let mut luns = ids.iter().filter(|(_, ids)| ids.page83 == LUN);
+    let mut luns = ids.iter().filter(|(_, ids)| ids.page83 == page83);
     *luns.next().unwrap().0
 }
 
-fn set_access(patient: &Patient, access: DiskAccess) {
+fn set_access(patient: &Patient, page83: &str, access: DiskAccess) {
     let os = patient.fixture.os();
-    os.disks.set_access(lun(patient), access).unwrap();
+    os.disks
+        .set_access(disk_of(patient, page83), access)
+        .unwrap();
+}
+
+fn protect(patient: &Patient, is_protected: bool) {
+    let hardware = patient.fixture.hardware();
+    hardware.set_write_protected("own", is_protected).unwrap();
 }
 
 /// The login of a driver that is gone.
 fn log_in(patient: &Patient) {
     log_in_as(&patient.fixture, ADDRESS, THEIRS, Lasts::UntilBoot);
+    let (disks, soon) = (
+        NodeApi::disks(&patient.fixture.hand),
+        patient.fixture.soon(),
+    );
+    disks.rescan(soon).unwrap();
 }
 
 fn log_out(patient: &Patient) {
@@ -274,7 +313,7 @@ pub(crate) fn set_online(patient: &Patient, is_online: bool) {
         patient.fixture.soon(),
         patient.fixture.hand.operations().disks(),
     );
-    let disk = lun(patient);
+    let disk = disk_of(patient, LUN);
     match is_online {
         true => disks.set_online(disk, soon).unwrap(),
         false => disks.set_offline(disk, soon).unwrap(),
@@ -303,7 +342,7 @@ fn hang_mappings(patient: &Patient) {
 
 fn start_and_stage(patient: &Patient) {
     start_initiator(&patient.fixture);
-    patient.stage();
+    patient.stage(0);
 }
 
 fn both_portals(patient: &Patient) {
@@ -343,7 +382,7 @@ fn heal(patient: &Patient) {
 }
 
 /// In this order they come together, and in the other one they go: a volume is staged again last.
-pub(crate) fn sicknesses() -> [Sickness; 17] {
+pub(crate) fn sicknesses() -> [Sickness; 19] {
     [
         sickness(
             "disk-offline",
@@ -352,13 +391,26 @@ pub(crate) fn sicknesses() -> [Sickness; 17] {
         ),
         sickness(
             "disk-read-only",
-            |it| set_access(it, DiskAccess::ReadOnly),
-            |it| set_access(it, DiskAccess::ReadWrite),
+            |it| set_access(it, LUN, DiskAccess::ReadOnly),
+            |it| set_access(it, LUN, DiskAccess::ReadWrite),
         ),
+        sickness(
+            "disk-read-only",
+            |it| set_access(it, DISK, DiskAccess::ReadOnly),
+            |it| set_access(it, DISK, DiskAccess::ReadWrite),
+        )
+        .alone(),
+        // Its device.
+        sickness(
+            "disk-read-only",
+            |it| protect(it, true),
+            |it| protect(it, false),
+        )
+        .alone(),
         sickness("session-unused", log_in, log_out),
         sickness("mappings-unused", |it| map_others(it, 100), unmap_others),
         sickness("iscsi-stopped", stop_initiator, start_and_stage),
-        sickness("share-not-mapped", unmap, Patient::stage),
+        sickness("share-not-mapped", unmap, |it| it.stage(1)),
         sickness("portal-away", |it| it.set_portals(&[ADDRESS]), both_portals),
         sickness(
             "target-away",

@@ -118,11 +118,7 @@ impl Volume<'_> {
 impl Fixture {
     /// A node beside a server with one share.
     pub(crate) fn new() -> Self {
-        Self::of(&NodeSpec::named("n"))
-    }
-
-    pub(crate) fn of(spec: &NodeSpec) -> Self {
-        let sim = TestNode::of(tempfile::tempdir().unwrap(), spec);
+        let sim = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::named("n"));
         let fixture = Self(DriverFixture::on(sim, SETUP));
         fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
         fixture

@@ -110,7 +110,8 @@ impl Gathering<'_> {
                 finding.object = self.names.of("object", &finding.object);
             }
             let row = CHECKS.iter().find(|row| row.id == finding.check);
-            let looks_at = row.map_or("", |row| row.looks_at);
+            let (looks_at, advice) = row.map_or(("", ""), |row| (row.looks_at, row.advice));
+            finding.advice = advice.to_owned();
             finding.text = match &*finding.object {
                 "" => looks_at.to_owned(),
                 object => format!("{looks_at}: {object}"),

@@ -1,25 +1,15 @@
-//! The disks of LUNs, by the identifier that each had when it was staged. No list of disks is renewed: a disk that Windows
-//! does not list, or that no longer says which it is, is not known to be sick.
+//! The disks of volumes. No list of disks is renewed: a disk that Windows does not list, or that no longer says which it is,
+//! is not known to be sick.
 
 use wincsi::disks::DiskIds;
-use wincsi::{Feature, NodeApi};
+use wincsi::{Condition, Feature, NodeApi, ResultExt as _};
 
 use crate::doctor::notes::{Notes, Provider};
 use crate::doctor::subject::Subject;
-use crate::kinds::block::Disk;
+use crate::kinds::block::{Disk, Spec};
+use crate::kinds::disk::Attached;
 use crate::kinds::iscsi::Target;
 use crate::record::{Access, Record};
-
-type Lun = Record<Disk<Target>>;
-
-fn is_of(lun: &Lun, ids: &DiskIds) -> bool {
-    lun.content.identity.as_ref() == Some(&ids.page83)
-}
-
-fn note(notes: &mut Notes, lun: &Lun, text: String) {
-    let iqn = lun.content.source.iqn.to_string();
-    notes.found(&iqn, text, [lun.volume.clone()]);
-}
 
 /// Of a LUN whose disk is online another one may stay offline: a second path to it.
 pub(in crate::doctor) fn offline(subject: &Subject<'_>, notes: &mut Notes) {
@@ -32,7 +22,8 @@ pub(in crate::doctor) fn offline(subject: &Subject<'_>, notes: &mut Notes) {
         return;
     };
     for lun in staged {
-        let own = disks.iter().filter(|(_, ids)| is_of(&lun, ids));
+        let is_of = |ids: &DiskIds| lun.content.identity.as_ref() == Some(&ids.page83);
+        let own = disks.iter().filter(|(_, ids)| is_of(ids));
         let own = own.map(|(disk, _)| {
             let is_online = |node: &dyn NodeApi, until| node.disks().is_online(*disk, until);
             (*disk, notes.seen(subject.ask(Provider::Disks, is_online)))
@@ -51,34 +42,49 @@ pub(in crate::doctor) fn offline(subject: &Subject<'_>, notes: &mut Notes) {
                 }
                 None => format!("disk {disk} is offline"),
             };
-            note(notes, &lun, text);
+            let iqn = lun.content.source.iqn.to_string();
+            notes.found(&iqn, text, [lun.volume.clone()]);
         }
     }
 }
 
-/// Of those that are online: an offline disk may be read-only until it is brought online.
+/// By the volume that is mounted, so of disks that are online: an offline disk may be read-only until it is brought online.
 pub(in crate::doctor) fn read_only(subject: &Subject<'_>, notes: &mut Notes) {
-    let mut staged = subject.staged_in_this_boot::<Disk<Target>>(notes);
-    staged.retain(|lun| lun.content.wanted.access == Access::ReadWrite);
-    if staged.is_empty() {
-        return;
+    for lun in subject.staged_in_this_boot::<Disk<Target>>(notes) {
+        let iqn = lun.content.source.iqn.to_string();
+        look_for_writers(subject, notes, &iqn, &lun);
     }
-    let disks = subject.require(Feature::ReadOnlyDisks);
-    let disks = disks.and_then(|()| {
+    for disk in subject.staged_in_this_boot::<Disk<Attached>>(notes) {
+        look_for_writers(subject, notes, &disk.volume.to_string(), &disk);
+    }
+}
+
+fn look_for_writers<S: Spec>(
+    subject: &Subject<'_>,
+    notes: &mut Notes,
+    object: &str,
+    record: &Record<Disk<S>>,
+) {
+    let (Access::ReadWrite, Some(mounted)) = (record.content.wanted.access, record.content.mounted)
+    else {
+        return;
+    };
+    let text = subject.require(Feature::ReadOnlyDisks).and_then(|()| {
         subject.ask(Provider::Disks, |node, until| {
-            let (disks, mut read_only) = (node.disks(), Vec::new());
-            for (disk, ids) in disks.ids(until)? {
-                let is_staged = staged.iter().any(|lun| is_of(lun, &ids));
-                if is_staged && disks.is_online(disk, until)? && disks.is_read_only(disk, until)? {
-                    read_only.push((disk, ids));
-                }
-            }
-            Ok(read_only)
+            let disk = node.volumes().disk_number(mounted, until);
+            let Some(disk) = disk.none_if(Condition::NotFound)? else {
+                return Ok(None);
+            };
+            let disks = node.disks();
+            Ok(match disks.is_read_only(disk, until)? {
+                true => Some(format!("disk {disk} is read-only")),
+                false => disks
+                    .is_write_protected(disk, until)?
+                    .then(|| format!("the device of disk {disk} is write-protected")),
+            })
         })
     });
-    for (disk, ids) in notes.seen(disks).unwrap_or_default() {
-        for lun in staged.iter().filter(|lun| is_of(lun, &ids)) {
-            note(notes, lun, format!("disk {disk} is read-only"));
-        }
+    if let Some(text) = notes.seen(text).flatten() {
+        notes.found(object, text, [record.volume.clone()]);
     }
 }

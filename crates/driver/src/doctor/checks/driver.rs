@@ -12,7 +12,7 @@ use crate::record::StoreError;
 const SERVICE: &str = "kubelet";
 const PROGRAM: &str = "kubelet.exe";
 
-/// The driver of Windows for Unix sockets.
+/// The driver of Windows for Unix sockets, by which kubelet and the command call.
 const AF_UNIX: &str = "afunix";
 
 /// Kubelet's own default of `--root-dir`
@@ -27,17 +27,21 @@ pub(in crate::doctor) fn kubelet_folder(subject: &Subject<'_>, notes: &mut Notes
     let Some(folder) = socket.parent() else {
         return;
     };
-    if let Some(text) = notes.seen(other_root(subject)).flatten() {
+    if let Some((root, text)) = notes.seen(other_root(subject)).flatten() {
         notes.found("", text, None);
+        // A shell reads it between quotation marks, and without a drive it is not known whole.
+        if !root.contains('\'') && !root.starts_with('\\') {
+            notes.fill("DIR", root);
+        }
     } else if notes.seen(subject.is_folder(folder.to_owned())) == Some(false) {
         let text = format!("kubelet has no folder {}", folder.display());
         notes.found("", text, None);
     }
 }
 
-/// That kubelet has another folder than this driver. A kubelet that has registered the driver has this driver's, also
+/// Kubelet's folder, and that this driver has another one. A kubelet that has registered the driver has this driver's, also
 /// where an old service says otherwise.
-fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
+fn other_root(subject: &Subject<'_>) -> Result<Option<(String, String)>, Doubt> {
     let Some(own) = &subject.site.kubelet else {
         return Ok(None);
     };
@@ -47,12 +51,17 @@ fn other_root(subject: &Subject<'_>) -> Result<Option<String>, Doubt> {
     // The pipes do not say how a program was started.
     subject.require(Feature::SystemIdentity)?;
     let (root, by) = match root_of_service(subject)? {
-        Some(root) => (root, "its service's command line"),
+        Some(root) => (root.to_string(), "its service's command line"),
         None => (root_of_process(subject)?, "its command line"),
     };
-    let is_own = root.to_string().eq_ignore_ascii_case(&own.to_string());
+    let own_text = own.to_string();
+    let compared = match root.starts_with('\\') {
+        true => own_text.split_once(':').map_or("", |(_, path)| path),
+        false => &own_text,
+    };
+    let is_own = root.eq_ignore_ascii_case(compared);
     let text = format!("kubelet has {root} by {by}, and this driver {own}");
-    Ok((!is_own).then_some(text))
+    Ok((!is_own).then_some((root, text)))
 }
 
 /// The folder of a service that runs, and starts kubelet itself.
@@ -73,8 +82,9 @@ pub(super) fn service(subject: &Subject<'_>, name: &str) -> Result<Option<Servic
     })
 }
 
-/// The folder of the kubelet that something else started, as nssm and RKE2 do.
-fn root_of_process(subject: &Subject<'_>) -> Result<WinPath, Doubt> {
+/// The folder of the kubelet that something else started, as nssm and RKE2 do; without the drive of its working folder, if
+/// its command line names none.
+fn root_of_process(subject: &Subject<'_>) -> Result<String, Doubt> {
     let commands = subject.ask(Provider::Processes, |node, until| {
         node.system().command_lines(PROGRAM, until)
     })?;
@@ -82,7 +92,15 @@ fn root_of_process(subject: &Subject<'_>) -> Result<WinPath, Doubt> {
         let text = format!("the command line of {PROGRAM} may not be read");
         return Err(Doubt::Unasked(text));
     };
-    let mut roots = Vec::from_iter(commands.iter().map(|command| root_dir(command)));
+    let root = |command: &String| {
+        let (on_c, on_d) = (root_on(command, 'C')?, root_on(command, 'D')?);
+        let on_c_text = on_c.to_string();
+        Some(match on_c == on_d {
+            true => on_c_text,
+            false => on_c_text.trim_start_matches("C:").to_owned(),
+        })
+    };
+    let mut roots = Vec::from_iter(commands.iter().map(root));
     roots.dedup();
     match <[_; 1]>::try_from(roots) {
         Ok([Some(root)]) => Ok(root),
@@ -93,8 +111,13 @@ fn root_of_process(subject: &Subject<'_>) -> Result<WinPath, Doubt> {
     }
 }
 
-/// The `--root-dir` of a command line that starts kubelet itself.
+/// As [`root_on`] the drive of a service's working folder.
 fn root_dir(command: &str) -> Option<WinPath> {
+    root_on(command, 'C')
+}
+
+/// The `--root-dir` of a command line that starts kubelet itself; on this drive, if it names none.
+fn root_on(command: &str, drive: char) -> Option<WinPath> {
     let mut words = words(command).into_iter();
     let program = words.next()?.to_lowercase();
     let program = program.rsplit(['\\', '/']).next()?;
@@ -114,7 +137,7 @@ fn root_dir(command: &str) -> Option<WinPath> {
     }
     // Nothing says what a variable of the environment stands for.
     let is_plain = !root.contains('%');
-    is_plain.then(|| WinPath::parse_on_drive(&root, 'C').ok())?
+    is_plain.then(|| WinPath::parse_on_drive(&root, drive).ok())?
 }
 
 /// The words of a command line. A quotation mark is always a limit: paths have none.
@@ -129,25 +152,25 @@ fn words(command: &str) -> Vec<String> {
 }
 
 pub(in crate::doctor) fn absent(subject: &Subject<'_>, notes: &mut Notes) {
+    let (Driver::Absent(why) | Driver::Unknown(why)) = &subject.driver else {
+        return;
+    };
+    let sockets = notes.seen(service(subject, AF_UNIX)).flatten();
+    let has_none = sockets.is_some_and(|service| service.state != ServiceState::Running);
     match &subject.driver {
-        Driver::Absent(why) => notes.found("", format!("no driver answers: {why}"), None),
-        Driver::Unknown(why) => notes.unseen(Doubt::Unasked(why.clone())),
-        Driver::Own(_) | Driver::Older => {}
+        _ if has_none => {
+            let text = format!("no driver answers: the service {AF_UNIX} does not run: {why}");
+            notes.found("", text, None);
+        }
+        Driver::Absent(_) => notes.found("", format!("no driver answers: {why}"), None),
+        _ => notes.unseen(Doubt::Unasked(why.clone())),
     }
 }
 
 pub(in crate::doctor) fn not_registered(subject: &Subject<'_>, notes: &mut Notes) {
     match &subject.driver {
         Driver::Own(Some(Ok(()))) => {}
-        Driver::Own(Some(Err(why))) => {
-            let sockets = match notes.seen(service(subject, AF_UNIX)).flatten() {
-                Some(service) if service.state != ServiceState::Running => {
-                    format!("; the service {AF_UNIX}, by which kubelet calls, does not run")
-                }
-                _ => String::new(),
-            };
-            notes.found("", format!("{why}{sockets}"), None);
-        }
+        Driver::Own(Some(Err(why))) => notes.found("", why.clone(), None),
         Driver::Own(None) => {
             let text = "node-driver-registrar registers the driver (-registration=off)";
             notes.unseen(Doubt::Lacking(text.to_owned()));

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wincsi::iscsi::Portal;
+use wincsi::Feature;
+use wincsi::iscsi::{Portal, SessionInfo, TargetName};
 use wincsi::system::ServiceState;
 
 use super::driver::service;
-use crate::doctor::notes::Notes;
+use crate::doctor::notes::{Doubt, Notes, Provider};
 use crate::doctor::subject::{NoConnection, Subject};
 use crate::kinds::block::Disk;
 use crate::kinds::iscsi::{SERVICE, Target};
@@ -42,7 +43,7 @@ pub(in crate::doctor) fn stopped(subject: &Subject<'_>, notes: &mut Notes) {
     {
         let text = format!("{SERVICE} does not run: {:?}", service.state);
         let volumes = targets.into_values().flat_map(|used| used.volumes);
-        notes.found("", text, volumes);
+        notes.found(SERVICE, text, volumes);
     }
 }
 
@@ -122,25 +123,62 @@ pub(in crate::doctor) fn session_away(subject: &Subject<'_>, notes: &mut Notes) 
     }
 }
 
-/// Of a target that no record has, whatever its state. A login that comes back after a restart is a person's.
+/// Of a target that no record has, whatever its state, and whose disks are offline. A login that comes back after a
+/// restart is a person's.
 pub(in crate::doctor) fn session_unused(subject: &Subject<'_>, notes: &mut Notes) {
-    if subject.site.records.is_none() || notes.seen(subject.peeked()).is_none() {
+    let Some(targets) = notes.seen(subject.all_of().map(targets)) else {
         return;
-    }
+    };
     // Where nobody uses iSCSI, its provider is not asked.
-    let initiator = notes.seen(service(subject, SERVICE)).flatten();
+    let initiator = subject.require(Feature::SessionList);
+    let initiator = initiator.and_then(|()| service(subject, SERVICE));
+    let initiator = notes.seen(initiator).flatten();
     if !initiator.is_some_and(|service| service.state == ServiceState::Running) {
         return;
     }
     let Some(sessions) = notes.seen(subject.sessions()) else {
         return;
     };
-    let targets = targets(subject.records_of());
     let is_used = |target: &str| targets.keys().any(|one| one.eq_ignore_ascii_case(target));
-    for session in sessions {
-        if session.is_persistent == Some(false) && !is_used(&session.target) {
-            let text = format!("a session of {} is of no volume", session.target);
-            notes.found(&session.target, text, None);
+    for SessionInfo {
+        id,
+        target,
+        is_persistent,
+        ..
+    } in sessions
+    {
+        if *is_persistent == Some(false)
+            && !is_used(target)
+            && notes.seen(may_be_used(subject, target)) == Some(false)
+        {
+            let text =
+                format!("session {id} of {target} is of no volume, and its disks are offline");
+            notes.found(target, text, None);
+            notes.fill("ID", id.clone());
         }
     }
+}
+
+/// Whether others may use a target's disk, as far as that is known.
+fn may_be_used(subject: &Subject<'_>, target: &str) -> Result<bool, Doubt> {
+    let Ok(target) = TargetName::parse(target) else {
+        return Ok(true);
+    };
+    subject.ask(Provider::Initiator, |node, until| {
+        let (iscsi, disks) = (node.iscsi(), node.disks());
+        for (host, port) in iscsi.portals(until)? {
+            let portal = Portal::parse(&host, port).ok();
+            // Others do not lead there, and of a target without disks Windows may not have noticed them yet.
+            let own = portal.and_then(|portal| iscsi.disks(&portal, &target, until).ok());
+            if let Some(own) = own.filter(|own| !own.is_empty()) {
+                for disk in own {
+                    if disks.is_online(disk, until)? {
+                        return Ok(true);
+                    }
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use program::hidden;
 use wincsi::iscsi::Portal;
 use wincsi::smb::{MappingStatus, RemotePath};
 
@@ -84,15 +85,28 @@ pub(in crate::doctor) fn mapping_not_ok(subject: &Subject<'_>, notes: &mut Notes
     });
 }
 
+/// Without a drive letter, which a person gives.
 pub(in crate::doctor) fn unused_mappings(subject: &Subject<'_>, notes: &mut Notes) {
+    let Some(shares) = notes.seen(subject.all_of::<Share>()) else {
+        return;
+    };
+    if shares.is_empty() {
+        return;
+    }
     let Some(mappings) = notes.seen(subject.mappings()) else {
         return;
     };
-    let shares = subject.records_of::<Share>();
-    let paths = Vec::from_iter(shares.map(|record| record.content.remote.path().clone()));
-    let unused = mappings.beside(&paths);
+    let paths = shares
+        .iter()
+        .map(|record| record.content.remote.path().clone());
+    let mut unused = mappings.beside(&Vec::from_iter(paths));
+    unused.retain(|mapping| mapping.local.is_none());
     if unused.len() >= MANY {
-        let named = unused.iter().take(3).map(|mapping| mapping.remote.as_str());
+        let named = unused.iter().take(3).map(|mapping| {
+            // Others may write secrets there.
+            hidden::hide(&mapping.remote);
+            mapping.remote.as_str()
+        });
         let (count, named) = (unused.len(), Vec::from_iter(named).join(", "));
         let text = format!("{count} mappings are of no volume of this driver, as {named}");
         notes.found("", text, None);

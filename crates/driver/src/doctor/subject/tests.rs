@@ -1,4 +1,4 @@
-use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
+use wincsi::sim::{ClockMode, Inventory, NodeSpec, ServiceSpec, SimNode, Start};
 use wincsi::{Node, Options};
 
 use super::*;
@@ -6,8 +6,11 @@ use crate::doctor::report::Way;
 use crate::record::VolumeHandle;
 
 fn sim() -> SimNode {
-    let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
-    SimNode::in_memory(&spec, none, ClockMode::Virtual).unwrap()
+    sim_of(&NodeSpec::named("n"))
+}
+
+fn sim_of(spec: &NodeSpec) -> SimNode {
+    SimNode::in_memory(spec, Inventory::of(0), ClockMode::Virtual).unwrap()
 }
 
 fn site() -> Site {
@@ -128,6 +131,25 @@ fn what_was_not_asked_is_no_failure_of_the_node() {
     }
 }
 
+/// A check whose questions take long has them unanswered, and leaves the others their time.
+#[test]
+fn a_check_has_its_own_time() {
+    let (sim, site) = (sim(), site());
+    let node = Node::new(sim.os(), Options::default());
+    let subject = Subject::new(Ok(&node), Driver::Own(None), &site);
+    let ask = || subject.ask(Provider::Files, |_, _| Ok(1));
+    *subject.until_of_check.lock() = Some(node.deadline(CHECK));
+    sim.os().clock.sleep(CHECK);
+    assert_eq!(ask(), Err(Doubt::NoTime));
+    let report = subject.report(Way::Driver, subject.look(), &BTreeSet::new());
+    let mut unseen = report.unseen.iter();
+    assert!(
+        !unseen.any(|one| one.reason == Doubt::NoTime.reason()),
+        "{report}"
+    );
+    assert_eq!(ask(), Ok(1));
+}
+
 /// A call may be what moved it: one of a volume that is not known yet, or of a driver that was not asked.
 #[test]
 fn what_calls_may_move_is_in_doubt() {
@@ -186,4 +208,36 @@ fn a_folder_that_is_not_seen_is_not_missing() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(subject.is_folder(folder.path().join("none")), Ok(false));
     assert_eq!(subject.is_folder(folder.path().to_owned()), Ok(true));
+}
+
+/// Without its driver of Windows no socket answers, and then it is known that no driver does.
+#[test]
+fn a_node_without_unix_sockets_has_no_driver() {
+    let absent = || Driver::Absent(String::from("why"));
+    let unknown = || Driver::Unknown(String::from("why"));
+    for (is_there, is_dead, driver, is_found, is_named) in [
+        (true, true, absent(), true, true),
+        (true, true, unknown(), true, true),
+        (true, true, Driver::Own(None), false, false),
+        (true, false, absent(), true, false),
+        (true, false, unknown(), false, false),
+        (false, false, absent(), true, false),
+        (false, false, unknown(), false, false),
+    ] {
+        let mut spec = NodeSpec::named("n");
+        spec.service.extend(is_there.then(|| ServiceSpec {
+            name: String::from("afunix"),
+            start: Start::System,
+            dies_at_start: is_dead,
+            ..ServiceSpec::default()
+        }));
+        let (sim, site) = (sim_of(&spec), site());
+        let node = Node::new(sim.os(), Options::default());
+        let subject = Subject::new(Ok(&node), driver, &site);
+        let report = subject.report(Way::Command, subject.look(), &BTreeSet::new());
+        let texts = report.findings.iter().map(|one| one.text.as_str());
+        let texts = Vec::from_iter(texts);
+        assert_eq!(!texts.is_empty(), is_found, "{report}");
+        assert_eq!(texts.concat().contains("afunix"), is_named, "{report}");
+    }
 }
