@@ -3,7 +3,9 @@
 //! Each queries the number that the disk had when it was found, without a check that the disk still has it.
 //! Operations that change a disk do check, so a driver may act on an answer only by such a call.
 
-use os::{Deadline, VolumeId};
+use std::fmt;
+
+use os::{Deadline, DiskNumber, VolumeId};
 
 use super::{Condition, NodeApi, Result, ResultExt as _};
 use crate::FoundDisk;
@@ -59,4 +61,40 @@ impl FoundDisk {
 pub fn disk_size_of(volume: VolumeId, node: &dyn NodeApi, deadline: Deadline) -> Result<u64> {
     let disk = node.volumes().disk_number(volume, deadline)?;
     node.disks().size(disk, deadline)
+}
+
+/// What of a disk refuses writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteRefusal {
+    /// Its read-only attribute.
+    Attribute(DiskNumber),
+    /// Its device.
+    Device(DiskNumber),
+}
+
+impl fmt::Display for WriteRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attribute(disk) => write!(f, "disk {disk} is read-only"),
+            Self::Device(disk) => write!(f, "the device of disk {disk} is write-protected"),
+        }
+    }
+}
+
+/// Why the disk that a volume is on refuses writes; `None` of one that takes them.
+///
+/// # Errors
+/// As [`Volumes::disk_number`](super::Volumes::disk_number), [`Disks::is_read_only`](super::Disks::is_read_only) and
+/// [`Disks::is_write_protected`](super::Disks::is_write_protected).
+pub fn write_refusal_of(
+    volume: VolumeId,
+    node: &dyn NodeApi,
+    deadline: Deadline,
+) -> Result<Option<WriteRefusal>> {
+    let disk = node.volumes().disk_number(volume, deadline)?;
+    if node.disks().is_read_only(disk, deadline)? {
+        return Ok(Some(WriteRefusal::Attribute(disk)));
+    }
+    let is_protected = node.disks().is_write_protected(disk, deadline)?;
+    Ok(is_protected.then_some(WriteRefusal::Device(disk)))
 }

@@ -71,7 +71,7 @@ use std::time::Duration;
 
 use os::Deadline;
 
-pub use self::by_found::disk_size_of;
+pub use self::by_found::{WriteRefusal, disk_size_of, write_refusal_of};
 pub use self::disks::Disks;
 pub use self::error::{Cause, Code, Error, Needs, Result, Unreachable};
 pub use self::features::Feature;

@@ -2,6 +2,7 @@
 //! is not known to be sick.
 
 use wincsi::disks::DiskIds;
+use wincsi::volumes::write_refusal_of;
 use wincsi::{Condition, Feature, NodeApi, ResultExt as _};
 
 use crate::doctor::notes::{Notes, Provider};
@@ -69,22 +70,13 @@ fn look_for_writers<S: Spec>(
     else {
         return;
     };
-    let text = subject.require(Feature::ReadOnlyDisks).and_then(|()| {
+    let refusal = subject.require(Feature::ReadOnlyDisks).and_then(|()| {
         subject.ask(Provider::Disks, |node, until| {
-            let disk = node.volumes().disk_number(mounted, until);
-            let Some(disk) = disk.none_if(Condition::NotFound)? else {
-                return Ok(None);
-            };
-            let disks = node.disks();
-            Ok(match disks.is_read_only(disk, until)? {
-                true => Some(format!("disk {disk} is read-only")),
-                false => disks
-                    .is_write_protected(disk, until)?
-                    .then(|| format!("the device of disk {disk} is write-protected")),
-            })
+            let refusal = write_refusal_of(mounted, node, until);
+            Ok(refusal.none_if(Condition::NotFound)?.flatten())
         })
     });
-    if let Some(text) = notes.seen(text).flatten() {
-        notes.found(object, text, [record.volume.clone()]);
+    if let Some(refusal) = notes.seen(refusal).flatten() {
+        notes.found(object, refusal.to_string(), [record.volume.clone()]);
     }
 }
