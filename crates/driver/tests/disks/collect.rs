@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::time::Duration;
 
-use wincsi_driver::doctor::Report;
 use wincsi_driver::doctor::bundle::report_in;
+use wincsi_driver::doctor::{CHECKS, Report};
 use wincsi_driver::flags::{self, Config, Invocation};
 
 use crate::deaths::Mortal as _;
@@ -83,6 +83,11 @@ fn a_bundle_has_the_findings_and_no_secret() {
         assert_eq!(report_in(named.as_slice()).unwrap(), report);
         let read = report_in(anonymous.as_slice()).unwrap();
         assert_eq!(found(&read), found(&report), "{read}");
+        // What was filled into it may be a name.
+        for one in &read.findings {
+            let row = CHECKS.iter().find(|row| row.id == one.check).unwrap();
+            assert_eq!(one.advice, row.advice);
+        }
         assert_eq!(read.exit_code(), report.exit_code(), "{read}");
         let (named, anonymous) = (files(&named), files(&anonymous));
         for text in named.values().chain(anonymous.values()) {

@@ -17,7 +17,10 @@ use crate::fixture::STAGING;
 use crate::iscsi::{
     ADDRESS, Fixture, IQN, Lasts, OTHER, SETUP, log_in_as, request, start_initiator,
 };
-use crate::patient::{LUN, Patient, SERVER, Sickness, THEIRS, map_others, set_online, sicknesses};
+use crate::patient::{
+    LUN, Patient, SECRET_SHARE, SERVER, Sickness, THEIRS, map_others, map_with_letter, set_online,
+    sicknesses,
+};
 use crate::support::requests::map;
 
 /// One server, mapping, array or disk cannot be both, and of an array that is away no disk is known.
@@ -144,6 +147,7 @@ fn what_is_as_it_should_be_is_no_finding() {
     let operations = patient.fixture.hand.operations();
     operations.disks().set_online(disk, soon).unwrap();
     map_others(&patient, 99);
+    map_with_letter(&patient);
     log_in_as(&patient.fixture, ADDRESS, THEIRS, Lasts::OverBoots);
     patient.fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
     patient.fixture.unstage_of("w", OTHER).unwrap();
@@ -159,6 +163,19 @@ fn what_is_as_it_should_be_is_no_finding() {
     });
     staged.unwrap();
     assert_eq!(patient.found(), [""; 0]);
+}
+
+#[test]
+fn mappings_of_others_are_shown_without_secrets() {
+    let patient = Patient::healthy();
+    map_others(&patient, 100);
+    let report = patient.examine();
+    assert_eq!(report.findings[0].check, "mappings-unused");
+    let text = report.to_string();
+    assert!(
+        text.contains("others-0") && !text.contains(SECRET_SHARE),
+        "{text}"
+    );
 }
 
 #[test]

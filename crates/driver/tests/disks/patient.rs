@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
-use os::DiskAccess;
+use os::{Arguments, Deadline, DiskAccess, Value};
 use tempfile::TempDir;
 use transport::Endpoint;
 use wincsi::disks::DiskNumber;
@@ -284,13 +284,32 @@ fn log_out(patient: &Patient) {
     iscsi.log_out(&name, &sessions[0].id, soon).unwrap();
 }
 
+/// As others write secrets into paths.
+pub(crate) const SECRET_SHARE: &str = "user;canary@data";
+
+/// A person's, of what [`map_others`] has mapped.
+pub(crate) fn map_with_letter(patient: &Patient) {
+    let user = USER.replace('\\', r"\\");
+    let arguments = Arguments::none()
+        .with(
+            "RemotePath",
+            Value::text(format!(r"\\others-0\{SECRET_SHARE}")),
+        )
+        .with("LocalPath", Value::text("Z:"))
+        .with("Credential", Value::text(format!("{user}:{PASSWORD}")));
+    let class = os::Target::Class("MSFT_SmbGlobalMapping");
+    let smb = patient.fixture.os().smb;
+    let made = smb.invoke(class, "Create", &arguments, Deadline::NEVER);
+    made.unwrap();
+}
+
 /// So many shares of servers that no volume uses.
 pub(crate) fn map_others(patient: &Patient, count: usize) {
     for number in 0..count {
         let name = format!("others-{number}");
-        let server = smb::ServerSpec::sharing("canary-data", USER, PASSWORD);
+        let server = smb::ServerSpec::sharing(SECRET_SHARE, USER, PASSWORD);
         drop(patient.fixture.servers().add_server(&name, &server));
-        let remote = RemotePath::parse(&format!(r"\\{name}\canary-data")).unwrap();
+        let remote = RemotePath::parse(&format!(r"\\{name}\{SECRET_SHARE}")).unwrap();
         let user = Credentials::new(USER, Zeroizing::new(PASSWORD.to_owned()));
         let request = MapRequest::of(&remote).with_credentials(user.as_ref());
         let smb = NodeApi::smb(&patient.fixture.hand);
