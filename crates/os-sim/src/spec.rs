@@ -63,7 +63,6 @@ pub struct NodeSpec {
     /// The services.
     pub service: Vec<ServiceSpec>,
     /// Programs that run, beside those of services.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub process: Vec<ProcessSpec>,
 }
 

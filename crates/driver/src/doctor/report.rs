@@ -36,7 +36,7 @@ pub enum Way {
 pub struct Finding {
     pub check: String,
     pub severity: Severity,
-    /// A server, a target or a volume; empty if it is the whole node.
+    /// A server, a target, a volume or a part of Windows; empty if it is the whole node.
     pub object: String,
     pub text: String,
     pub advice: String,

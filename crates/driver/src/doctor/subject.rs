@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{fmt, fs, io, thread};
 
 use transport::Endpoint;
 use wincsi::iscsi::{Portal, SessionInfo};
@@ -223,11 +223,30 @@ impl<'a> Subject<'a> {
         if self.hung.lock().contains(&provider) {
             return Err(Doubt::Hangs(provider));
         }
+        self.answer(node, || self.hangs(provider), how)
+    }
+
+    /// Asks of one object, whose silence says nothing of others.
+    pub(super) fn ask_of<T>(
+        &self,
+        object: impl fmt::Display,
+        how: impl FnOnce(&dyn NodeApi, Deadline) -> Result<T, Error>,
+    ) -> Result<T, Doubt> {
+        let silent = || Doubt::Unasked(format!("{object} does not answer in time"));
+        self.answer(self.node()?, silent, how)
+    }
+
+    fn answer<T>(
+        &self,
+        node: &dyn NodeApi,
+        hangs: impl Fn() -> Doubt,
+        how: impl FnOnce(&dyn NodeApi, Deadline) -> Result<T, Error>,
+    ) -> Result<T, Doubt> {
         let limit = self.limit(node)?;
         how(node, limit.deadline).map_err(|error| match error.cause {
             Cause::Deadline if limit.is_short => Doubt::NoTime,
-            Cause::Deadline => self.hangs(provider),
-            _ if error.is(Condition::NotAnswering) => self.hangs(provider),
+            Cause::Deadline => hangs(),
+            _ if error.is(Condition::NotAnswering) => hangs(),
             Cause::Unsupported { .. } => Doubt::Lacking(error.to_string()),
             _ if is_unasked(&error) => Doubt::Unasked(crate::words::of(&error)),
             _ => Doubt::Failed(crate::words::of(&error)),

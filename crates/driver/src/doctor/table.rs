@@ -41,9 +41,9 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "driver-absent",
         severity: Severity::Error,
-        looks_at: "the driver's socket",
+        looks_at: "the driver's socket, and the service afunix",
         words: &["Error while dialing", "connection refused"],
-        advice: "wait a minute if it starts; else read its pod's log, and delete the pod if it hangs",
+        advice: "wait a minute if it starts; else read its pod's log, and delete the pod if it hangs; if afunix does not run: sc.exe start afunix",
         page: "docs/stuck.md#kubelets-texts",
         covered_by: &[],
         is_moved_by_calls: false,
@@ -123,7 +123,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         looks_at: "mappings that no volume of this driver has, from 100 on",
         words: &["Not enough memory resources"],
-        advice: "another driver may use them: list those that nobody uses as the page says, and drain the node before you remove them",
+        advice: "another driver may use them: list those that nobody uses (docs/migrate-csi-driver-smb.md#mappings-that-nobody-uses), and drain the node before you remove them",
         page: "docs/migrate-csi-driver-smb.md#mappings-that-nobody-uses",
         covered_by: &["record-unreadable"],
         is_moved_by_calls: true,
@@ -240,7 +240,7 @@ pub fn stuck_rows() -> String {
             _ => Vec::from_iter(words).join(", "),
         };
         let Check { id, looks_at, .. } = check;
-        let (advice, severity) = (check.advice, check.severity.name());
+        let (advice, severity) = (check.advice.replace('|', r"\|"), check.severity.name());
         format!("| {words} | `{id}` ({severity}): {looks_at} | {advice} |\n")
     });
     rows.collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use os::DiskAccess;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, ProcessSpec, ServiceSpec, Start};
 use wincsi::{NodeApi, Win32};
@@ -18,8 +19,8 @@ use crate::iscsi::{
     ADDRESS, Fixture, IQN, Lasts, OTHER, SETUP, log_in_as, request, start_initiator,
 };
 use crate::patient::{
-    LUN, Patient, SECRET_SHARE, SERVER, Sickness, THEIRS, map_others, map_with_letter, set_online,
-    sicknesses,
+    DISK, LUN, Patient, SECRET_SHARE, SERVER, Sickness, THEIRS, map_others, map_with_letter,
+    set_access, set_online, sicknesses,
 };
 use crate::support::requests::map;
 
@@ -163,6 +164,30 @@ fn what_is_as_it_should_be_is_no_finding() {
     });
     staged.unwrap();
     assert_eq!(patient.found(), [""; 0]);
+}
+
+/// It says nothing of the other disk, nor of Windows.
+#[test]
+fn a_silent_device_is_no_silent_provider() {
+    let patient = Patient::healthy();
+    set_access(&patient, DISK, DiskAccess::ReadOnly);
+    patient.fixture.hang("IOCTL_DISK_IS_WRITABLE");
+    let hangs = sicknesses().into_iter().find(|it| it.check == "node-hangs");
+    let report = patient.in_time(&[&hangs.unwrap()], Patient::examine);
+    let found = report
+        .findings
+        .iter()
+        .map(|one| (&*one.check, &*one.object));
+    assert_eq!(
+        Vec::from_iter(found),
+        [("disk-read-only", "\"canary-disk\"")]
+    );
+    let mut unseen = report.unseen.iter();
+    assert!(
+        unseen.any(|one| one.reason.contains("canary-lun")),
+        "{report}"
+    );
+    patient.fixture.heal();
 }
 
 #[test]

@@ -30,7 +30,7 @@ const SECOND: &str = "10.0.0.8";
 /// As the array names its first LUN.
 pub(crate) const LUN: &str = "600140500000000a";
 /// Of the disk that is attached.
-const DISK: &str = "6000c29000000001";
+pub(crate) const DISK: &str = "6000c29000000001";
 /// No volume has it.
 pub(crate) const THEIRS: &str = "iqn.2026-01.com.example:canary-theirs";
 const ATTACHED: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\4\globalmount";
@@ -251,7 +251,7 @@ fn disk_of(patient: &Patient, page83: &str) -> DiskNumber {
     *luns.next().unwrap().0
 }
 
-fn set_access(patient: &Patient, page83: &str, access: DiskAccess) {
+pub(crate) fn set_access(patient: &Patient, page83: &str, access: DiskAccess) {
     let os = patient.fixture.os();
     os.disks
         .set_access(disk_of(patient, page83), access)

@@ -65,6 +65,7 @@ pub fn disk_size_of(volume: VolumeId, node: &dyn NodeApi, deadline: Deadline) ->
 
 /// What of a disk refuses writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteRefusal {
     /// Its read-only attribute.
     Attribute(DiskNumber),

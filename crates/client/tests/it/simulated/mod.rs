@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Condition, Error, NodeApi, disk_size_of};
+use node::api::{Condition, Error, Feature, NodeApi, disk_size_of, write_refusal_of};
 use node::{
     Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
     MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, ResolvedPath, SerialNumber,
@@ -276,6 +276,9 @@ fn a_disk_that_was_found_tells_what_its_number_does() {
         assert_eq!(found.holds(own.id(), node, soon), Ok(true));
         assert_eq!(found.holds(other.id(), node, soon), Ok(false));
         assert_eq!(disk_size_of(own.id(), node, soon), Ok(2 << 30));
+        if node.supports(Feature::ReadOnlyDisks) {
+            assert_eq!(write_refusal_of(own.id(), node, soon), Ok(None));
+        }
         node.disks().take_offline(&found, soon).unwrap();
         assert_eq!(found.is_online(node, soon), Ok(false));
     });

@@ -106,7 +106,7 @@ impl Gathering<'_> {
         }
         for finding in &mut report.findings {
             // Its object is a part of Windows.
-            if finding.check != "node-hangs" {
+            if !["node-hangs", "iscsi-stopped"].contains(&finding.check.as_str()) {
                 finding.object = self.names.of("object", &finding.object);
             }
             let row = CHECKS.iter().find(|row| row.id == finding.check);

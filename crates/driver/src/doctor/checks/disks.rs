@@ -71,10 +71,14 @@ fn look_for_writers<S: Spec>(
         return;
     };
     let refusal = subject.require(Feature::ReadOnlyDisks).and_then(|()| {
-        subject.ask(Provider::Disks, |node, until| {
-            let refusal = write_refusal_of(mounted, node, until);
-            Ok(refusal.none_if(Condition::NotFound)?.flatten())
-        })
+        // The device is asked, and one that is dead may be silent.
+        subject.ask_of(
+            format!("the disk of volume {}", record.volume),
+            |node, until| {
+                let refusal = write_refusal_of(mounted, node, until);
+                Ok(refusal.none_if(Condition::NotFound)?.flatten())
+            },
+        )
     });
     if let Some(refusal) = notes.seen(refusal).flatten() {
         notes.found(object, refusal.to_string(), [record.volume.clone()]);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wincsi::Feature;
 use wincsi::iscsi::{Portal, SessionInfo, TargetName};
 use wincsi::system::ServiceState;
+use wincsi::{Feature, NodeApi};
 
 use super::driver::service;
 use crate::doctor::notes::{Doubt, Notes, Provider};
@@ -164,21 +164,30 @@ fn may_be_used(subject: &Subject<'_>, target: &str) -> Result<bool, Doubt> {
     let Ok(target) = TargetName::parse(target) else {
         return Ok(true);
     };
-    subject.ask(Provider::Initiator, |node, until| {
-        let (iscsi, disks) = (node.iscsi(), node.disks());
-        for (host, port) in iscsi.portals(until)? {
-            let portal = Portal::parse(&host, port).ok();
-            // Others do not lead there, and of a target without disks Windows may not have noticed them yet.
-            let own = portal.and_then(|portal| iscsi.disks(&portal, &target, until).ok());
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
+    let portals = subject.ask(Provider::Initiator, |node, until| {
+        node.iscsi().portals(until)
+    })?;
+    for (host, port) in portals {
+        let Ok(portal) = Portal::parse(&host, port) else {
+            continue;
+        };
+        let own = subject.ask(Provider::Initiator, |node, until| {
+            node.iscsi().disks(&portal, &target, until)
+        });
+        match own {
+            Ok(own) if !own.is_empty() => {
                 for disk in own {
-                    if disks.is_online(disk, until)? {
+                    let is_online = |node: &dyn NodeApi, until| node.disks().is_online(disk, until);
+                    if subject.ask(Provider::Disks, is_online)? {
                         return Ok(true);
                     }
                 }
                 return Ok(false);
             }
+            // Windows may not have noticed them yet, or the portal does not lead there.
+            Ok(_) | Err(Doubt::Failed(_)) => {}
+            Err(doubt) => return Err(doubt),
         }
-        Ok(true)
-    })
+    }
+    Ok(true)
 }

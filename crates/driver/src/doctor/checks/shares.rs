@@ -90,9 +90,6 @@ pub(in crate::doctor) fn unused_mappings(subject: &Subject<'_>, notes: &mut Note
     let Some(shares) = notes.seen(subject.all_of::<Share>()) else {
         return;
     };
-    if shares.is_empty() {
-        return;
-    }
     let Some(mappings) = notes.seen(subject.mappings()) else {
         return;
     };
