@@ -23,9 +23,9 @@ const BESIDE_PROVIDERS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The classes of the table without objects in any simulated provider: bases, errors, and those of CimV2, which the
-/// seam never queries.
-const NOT_SIMULATED: [&str; 8] = [
+/// The classes of the table without objects of a machine: bases, errors, and those of CimV2, of which the seam queries
+/// processes alone, and no record has any.
+const NOT_SIMULATED: [&str; 9] = [
     "MSFT_StorageObject",
     "CIM_Error",
     "MSFT_StorageExtendedStatus",
@@ -34,6 +34,7 @@ const NOT_SIMULATED: [&str; 8] = [
     "Win32_Service",
     "CIM_BIOSElement",
     "Win32_BIOS",
+    "Win32_Process",
 ];
 
 /// All that a machine of the profile reports.
